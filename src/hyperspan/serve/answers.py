@@ -1,4 +1,4 @@
-"""What was found, as the records of an answer."""
+"""Convert predictions to the records of a response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def documents(
     prepared: Prepared, found: Sequence[SentencePrediction], asked: Options, call: Call
 ) -> list[dict[str, Any]]:
-    """One record a text."""
+    """One record per text."""
     results, options = iter(found), prepared.job.options
     records: list[dict[str, Any]] = []
     for document, offsets, fit in zip(prepared.documents, prepared.offsets, prepared.domains, strict=True):
@@ -37,7 +37,7 @@ def documents(
 def hypergraph(
     prepared: Prepared, found: Sequence[SentencePrediction], asked: HypergraphRequest, served: Served, limits: Settings
 ) -> dict[str, Any]:
-    """A picture of one sentence, and what is in it."""
+    """The drawn hypergraph of one sentence, and its content."""
     [document] = prepared.documents
     [sentence], [here] = document.sentences, found
     labels = list(dict.fromkeys(asked.types or [mention.label for mention in sorted(here.mentions)]))
@@ -93,7 +93,7 @@ def _domain(fit: DomainFit) -> dict[str, Any]:
 
 
 def in_order(mentions: Iterable[Mention]) -> list[Mention]:
-    """As they come in answers: by start, the longest first, then by label."""
+    """The mentions in the order of responses: by start, the longest first, then by label."""
     return sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label, mention.fragments))
 
 

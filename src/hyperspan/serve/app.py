@@ -1,4 +1,4 @@
-"""The application: its routes, which are thin, and what is wrapped around them."""
+"""The application: thin routes, and the middleware around them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ def create_app(
     annotators: Mapping[str, Annotator] | None = None,
     desk: LabellingDesk | None = None,
 ) -> Starlette:
-    """The application for any ASGI server; with `annotators`, by name, in the place of the models that the settings
-    name.
+    """Create the application for any ASGI server.
 
-    With a `desk`, also the routes of labelling.
+    `annotators`, by name, replace the models in the settings. A `desk` adds the routes for labelling.
 
     >>> app = create_app(Settings(models=("genia",)))
     >>> [route.path for route in app.routes][:2]
@@ -71,7 +70,7 @@ def create_app(
 
 
 class Routes:
-    """What the server answers, each a method."""
+    """The routes of the server, one method each."""
 
     def __init__(self, service: Service, more: Iterable[Route] = ()):
         self.service = service

@@ -1,9 +1,9 @@
-"""Sentences of all callers, computed together.
+"""Batch sentences of all requests.
 
-One thread computes. Whenever it becomes free it takes what waits, up to a fixed amount of work, and computes that at
-once: a lone request is never held back for others to come, and under load many are computed together. Those who got
-least so far come first, so that a short request does not wait until a long one is done. A sentence that is too long for
-a round is computed alone, and never two of them while shorter ones wait.
+One thread computes. Whenever it becomes free, it takes waiting work up to a fixed amount and computes it together: a
+lone request never waits for others, and under load many are computed together. Requests that got least so far come
+first, so that a short request does not wait for a long one. A sentence too long for a round is computed alone, and
+never two of them in a row while shorter ones wait.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from hyperspan.inference.options import DecodingOptions
 
 ROUND = 4_000
-"""The work that is done at a time: enough to fill the kernels, and soon over."""
+"""The amount of work per round: enough to fill the kernels, and short."""
 MAX_SLICE = 1_000
-"""What one request gets of a round while others wait; a sentence that is more work is computed alone."""
+"""The share of a round for one request while others wait; a sentence that needs more is computed alone."""
 USUAL_WIDTH = 25
 """The unit of work is a word of a sentence of this length; in longer sentences a word begins more spans."""
 SETS_A_SENTENCE = 50
@@ -41,7 +41,7 @@ SETS_A_SENTENCE = 50
 
 @dataclass(eq=False)
 class BatchJob:
-    """The sentences of one request, and what was found in them."""
+    """The sentences of one request, and the predictions so far."""
 
     model: str
     sentences: Sequence[Sentence]
@@ -67,7 +67,7 @@ class BatchJob:
 
 @dataclass
 class JobSlice:
-    """The sentences of a job that are computed in a round: those from `first` to before `last`."""
+    """The sentences [first, last) of a job, computed in one round."""
 
     job: BatchJob
     first: int
@@ -82,7 +82,7 @@ class JobSlice:
         return self.last == len(self.job.sentences)
 
     def extend(self, budget: float) -> float:
-        """Takes on more sentences until the budget is used up or one is too long; returns how much was taken."""
+        """Add sentences until the budget is used up or one is too long; return the amount of work added."""
         taken = 0.0
         while not self.finishes and taken < budget and self.job.work[self.last] <= MAX_SLICE:
             taken += self.job.work[self.last]
@@ -91,19 +91,19 @@ class JobSlice:
 
 
 class Batcher:
-    """The jobs that wait, and the thread that works on them."""
+    """The waiting jobs, and the thread that computes them."""
 
     def __init__(self, annotators: Mapping[str, Annotator], max_queued: int, metrics: Metrics):
         self.annotators, self.max_queued, self.metrics = annotators, max_queued, metrics
         self.speed = 10_000.0
-        """Words a second, of late."""
+        """Recent words per second."""
         self._waiting: deque[BatchJob] = deque()
         self._computing: list[JobSlice] = []
         self._accepted: set[BatchJob] = set()
         self._was_heavy = False
         self._changed = threading.Condition()
         self._closed = False
-        context = copy_context()  # so that kernels.only holds there, too
+        context = copy_context()  # so that kernels.only holds in the thread too
         self._thread = threading.Thread(target=context.run, args=(self._work,), name="hyperspan-batcher", daemon=True)
         self._thread.start()
 
@@ -121,21 +121,22 @@ class Batcher:
 
     @property
     def queued(self) -> float:
-        """Words that wait or are being computed; long sentences and best sets count for more."""
+        """The number of words that wait or are being computed; long sentences and best sets count for more."""
         return sum(job.left for job in list(self._accepted))
 
     def ahead(self, size: float) -> float:
-        """The work that is done before a job of this size: of every other request as much, since those who got least
-        come first."""
+        """The work done before a job of this size: as much of every other request, since those that got least come
+        first.
+        """
         most = max(size, MAX_SLICE)
         return sum(min(job.left, most) for job in list(self._accepted))
 
     def is_full(self, size: float) -> bool:
-        """Whether a job of this size would have to wait for more than the limit."""
+        """Whether a job of this size would wait longer than the limit."""
         return self.ahead(size) >= self.max_queued
 
     def check_capacity(self, size: float) -> None:
-        """Raises an error if the queue has no place for a job of this size."""
+        """Raise an error if the queue has no capacity for a job of this size."""
         if self.is_full(size):
             self.metrics.shed.add(1, "queue")
             ahead = self.ahead(size)
@@ -145,7 +146,7 @@ class Batcher:
             )
 
     def submit(self, job: BatchJob) -> Future[list[SentencePrediction]]:
-        """Puts a job into the queue, or raises an error if there is no place."""
+        """Put a job into the queue, or raise an error if there is no capacity."""
         if not job.sentences:
             job.done.set_result([])
             return job.done
@@ -159,7 +160,7 @@ class Batcher:
         return job.done
 
     def cancel(self, job: BatchJob) -> None:
-        """Takes a job out of the queue if it is there; what is being computed of it is thrown away."""
+        """Remove a job from the queue; computations in progress are discarded."""
         with self._changed:
             job.done.cancel()
             if job in self._waiting:
@@ -167,7 +168,7 @@ class Batcher:
                 self._accepted.discard(job)
 
     def abort(self) -> None:
-        """Takes nothing new and gives up the rest; what is being computed is thrown away."""
+        """Accept nothing new and abandon the rest; computations in progress are discarded."""
         with self._changed:
             self._closed = True
             given_up = [*self._waiting, *(part.job for part in self._computing)]
@@ -178,11 +179,10 @@ class Batcher:
                 job.done.set_exception(shutting_down())
 
     def join(self, seconds: float) -> None:
-        """Waits for the thread to end, which it does when it is closed, for at most these seconds."""
+        """Wait for the thread to end after it is closed, at most this many seconds."""
         self._thread.join(seconds)
 
-    # -- in the thread
-    # ---------------------------------------------------------------------------------------------------
+    # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         while True:
@@ -198,7 +198,7 @@ class Batcher:
             self._observe(parts, time.perf_counter() - start)
 
     def _take(self) -> list[JobSlice]:
-        """What is computed next; those jobs leave the queue."""
+        """Take the next work; its jobs leave the queue."""
         first, light = self._waiting[0], [job for job in self._waiting if not job.is_heavy]
         self._was_heavy = first.is_heavy and not (light and self._was_heavy)
         parts = [JobSlice(first, len(first.found), len(first.found) + 1)] if self._was_heavy else _round(light)
@@ -207,7 +207,7 @@ class Batcher:
         return parts
 
     def _compute(self, parts: Sequence[JobSlice]) -> None:
-        """Computes some parts together; if that fails, each alone, so that nobody suffers from what others sent."""
+        """Compute several slices together; if that fails, each alone, so that no request fails because of another."""
         try:
             found = self._find(parts)
         except EXIT_EXCEPTIONS:
@@ -233,7 +233,7 @@ class Batcher:
         return iter(self.annotators[job.model].find(sentences, job.options, constraints))
 
     def _complete(self, part: JobSlice, found: list[SentencePrediction], error: BaseException | None = None) -> None:
-        """Keeps what was found, answers whoever waits for it, or puts the job at the end of the queue."""
+        """Store the predictions, complete the job's future, or put the job at the end of the queue."""
         job = part.job
         job.found += found
         with self._changed:
@@ -244,7 +244,7 @@ class Batcher:
             else:
                 self._waiting.append(job)
         if over:
-            with suppress(InvalidStateError):  # cancelled or given up meanwhile
+            with suppress(InvalidStateError):  # cancelled or abandoned meanwhile
                 job.done.set_result(job.found) if error is None else job.done.set_exception(error)
 
     def _observe(self, parts: Sequence[JobSlice], seconds: float) -> None:
@@ -258,7 +258,7 @@ class Batcher:
 
 
 def _round(jobs: Sequence[BatchJob]) -> list[JobSlice]:
-    """Shares of the job that has waited longest, and of those with the same model that got least so far."""
+    """Slices of the job that has waited longest, and of those with the same model that got least so far."""
     first, *others = (job for job in jobs if job.model == jobs[0].model)
     others.sort(key=lambda job: job.size - job.left)
     parts = [JobSlice(job, len(job.found), len(job.found)) for job in (first, *others)]
@@ -272,7 +272,7 @@ def _round(jobs: Sequence[BatchJob]) -> list[JobSlice]:
 
 
 def _group_by_options(parts: Sequence[JobSlice]) -> list[list[JobSlice]]:
-    """The parts in groups of which the same is wanted. What is known of a text concerns it alone."""
+    """Group slices with the same options. Constraints apply to a single text."""
     groups: dict[object, list[JobSlice]] = {}
     for part in parts:
         groups.setdefault((part.job.options, id(part.job) if part.job.constraints else None), []).append(part)

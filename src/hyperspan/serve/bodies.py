@@ -1,4 +1,4 @@
-"""The bodies of requests, read up to a limit and within a time, parsed as JSON and checked."""
+"""Read the bodies of requests with limits on size and time, parse them as JSON and validate them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from hyperspan.serve.schema import check
 from hyperspan.serve.service import Service
 
 MOST_VALUES = 20_000
-"""Values in the JSON of a body or a line: all that the limits on texts and mentions allow, and soon parsed. While it is
-parsed and checked, no other thread runs."""
+"""The maximum number of values in the JSON of a body or a line: enough for all limits, and quick to parse.
+
+While it is parsed and checked, no other thread runs.
+"""
 _INSIDE = re.compile(rb'(?:[^"\\]++|\\.){1,1000}+', re.DOTALL)
-"""Some of what is inside a string."""
+"""A part of the inside of a string."""
 _Checked = TypeVar("_Checked", bound=BaseModel)
 JSON_TYPES = ("application/json",)
 LINES_TYPES = (
@@ -33,7 +35,7 @@ LINES_TYPES = (
 
 
 def check_type(request: Request, allowed: tuple[str, ...]) -> None:
-    """Refuses a body that does not say that it is JSON. Pages of other origins cannot say so without asking first."""
+    """Refuse a body not declared as JSON. Pages of other origins cannot declare it without a preflight request."""
     if len(request.headers.getlist("content-type")) > 1:
         raise Problem(400, "the request has the header Content-Type more than once; send it once")
     given = request.headers.get("content-type")
@@ -45,7 +47,7 @@ def check_type(request: Request, allowed: tuple[str, ...]) -> None:
 
 
 async def read(request: Request, service: Service, call: Call, kind: type[_Checked]) -> _Checked:
-    """The body of a request, parsed and checked."""
+    """The body of a request, parsed and validated."""
     check_type(request, JSON_TYPES)
     declared = request.headers.get("content-length", "0")
     if declared.isdecimal() and int(declared[:20]) > service.settings.max_body_bytes:
@@ -84,7 +86,7 @@ def _too_large(service: Service) -> NoReturn:
 
 
 def parse(body: bytes) -> Any:
-    """JSON as the standard has it, or a problem that says where it is not."""
+    """Parse standard JSON; raise a Problem with the position of an error."""
     _check_values(body)
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_number)
@@ -107,17 +109,18 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _check_values(body: bytes) -> None:
-    """Refuses what has more values than any request needs, before they are made. Beyond the first, each has a comma or
-    colon."""
-    if body.count(b",") + body.count(b":") <= MOST_VALUES:  # texts included
+    """Refuse more values than any request needs, before they are created. Each one after the first has a comma or
+    colon.
+    """
+    if body.count(b",") + body.count(b":") <= MOST_VALUES:  # including those in texts
         return
-    too_many = body.count(b'"') - body.count(b'\\"') > 4 * MOST_VALUES  # strings, or so
+    too_many = body.count(b'"') - body.count(b'\\"') > 4 * MOST_VALUES  # approximately, strings
     if too_many or _count_outside_strings(body) > MOST_VALUES:
         raise Problem(413, f"what was sent has more than {MOST_VALUES:,} values; send less at a time")
 
 
 def _count_outside_strings(body: bytes) -> int:
-    """Commas and colons, counted string by string, so that other threads get their turns."""
+    """The number of commas and colons, counted string by string, so that other threads can run."""
     count = place = 0
     while 0 <= place < len(body) and count <= MOST_VALUES:
         quote = body.find(b'"', place)
@@ -128,7 +131,7 @@ def _count_outside_strings(body: bytes) -> int:
 
 
 def _end_of_string(body: bytes, place: int) -> int:
-    """Behind the quotation mark that ends a string, or behind all if none does."""
+    """The position after the closing quotation mark of a string, or the end if there is none."""
     while place < len(body):
         inside = _INSIDE.match(body, place)
         end = inside.end() if inside else place

@@ -1,4 +1,4 @@
-"""A request at work: until when it may take, whether anybody still waits for it, and how much memory it holds."""
+"""The state of a request: its deadline, whether its client is connected, and the memory it holds."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _T = TypeVar("_T")
 
 @dataclass(eq=False)
 class Call:
-    """What the steps of a request share; threads that work for it ask it whether to go on."""
+    """State shared by the steps of a request; its worker threads ask it whether to continue."""
 
     seconds: float
-    """How long it may take."""
+    """Its time limit."""
     gone: Callable[[], asyncio.Future[None]]
-    """What is done when its caller has closed the connection."""
+    """A future that is done when the client has disconnected."""
     record: dict[str, Any] = field(default_factory=dict)
-    """What the log says of it."""
+    """Its fields in the log."""
     slot: str | None = None
-    """Which kind of slot it takes, once it has one."""
+    """The kind of slot it holds, once it has one."""
     held: int = 0
-    """Bytes that it holds of the memory for bodies."""
+    """The number of bytes it holds of the memory for bodies."""
     abandoned: bool = False
-    """Whether nobody waits for the answer any more."""
+    """Whether nobody waits for the response any more."""
 
     def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Gives it its time again."""
+        """Restart its time limit."""
         self.deadline = time.monotonic() + self.seconds
 
     def check(self) -> None:
-        """Ends the work of a thread for a request that has taken too long or was abandoned."""
+        """Raise in a worker thread if the request has timed out or was abandoned."""
         if self.abandoned:
             raise Problem(499, "the caller closed the connection before the answer was there")
         if time.monotonic() > self.deadline:
@@ -51,7 +51,7 @@ class Call:
         )
 
     async def wait_for(self, work: asyncio.Future[_T]) -> _T:
-        """The result of some work, which is cancelled when the time is over or the caller is gone."""
+        """The result of a future, which is cancelled on a timeout or if the client disconnects."""
         gone = self.gone()
         try:
             left = max(self.deadline - time.monotonic(), 0)
@@ -68,7 +68,7 @@ class Call:
 
 
 class Memory:
-    """The bytes that bodies and lines of all requests hold together, and no more than a limit."""
+    """The bytes held by bodies and lines of all requests together, up to a limit."""
 
     def __init__(self, limit: int, metrics: Metrics):
         self.limit, self.metrics, self.held = limit, metrics, 0
@@ -81,7 +81,7 @@ class Memory:
         call.held += count
 
     def release(self, call: Call, count: int | None = None) -> None:
-        """Gives back what a call holds, all of it if nothing else is said."""
+        """Release bytes that a call holds, by default all."""
         count = call.held if count is None else count
         self.held -= count
         call.held -= count

@@ -1,5 +1,4 @@
-"""Answers packed with gzip for callers that take them so; streams are not, because each of their lines is sent at
-once."""
+"""Compress responses with gzip for clients that accept it; not streams, whose lines are sent immediately."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hyperspan.serve.problems import JSON
 
 LEAST_BYTES = 1_000
-"""A shorter answer is not packed: it fits into one packet anyway."""
+"""A shorter response is not compressed: it fits into one packet anyway."""
 LEVEL = 4
-"""Text shrinks to a quarter or less, in a third of the time that the usual level takes."""
+"""Text shrinks to a quarter or less, in a third of the time of the default level."""
 STREAM = "/v1/annotate/stream"
 
 
 class Compression:
-    """Packs what the application answers, but streams, and answers that are packed already."""
+    """Compress the responses of the application, except streams and responses that are already compressed."""
 
     def __init__(self, app: ASGIApp):
         self.app, self.packing = app, GZipMiddleware(app, minimum_size=LEAST_BYTES, compresslevel=LEVEL)
@@ -32,7 +31,7 @@ class Compression:
 
 
 def packed_json(content: Any, headers: Mapping[str, str]) -> Response:
-    """An answer in JSON, packed if the request's headers allow it; what is large is made by this in another thread."""
+    """A JSON response, compressed if the request's headers allow it; for large ones, call this in another thread."""
     answer = JSON(content)
     if "gzip" in headers.get("accept-encoding", "") and len(answer.body) >= LEAST_BYTES:
         answer.body = gzip.compress(answer.body, LEVEL, mtime=0)

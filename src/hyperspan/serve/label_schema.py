@@ -1,4 +1,4 @@
-"""What callers send and get when they label, for checking requests and for OpenAPI."""
+"""Requests and responses for labelling, for validation and OpenAPI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hyperspan.labelling.decisions import Action
 from hyperspan.serve.schema import ASKED_FRAGMENTS, FRAGMENTS, GivenFragments, Place, StrictBody
 
 MOST_NOTE = 10_000
-"""Characters of a note."""
+"""The maximum number of characters of a note."""
 TOKEN_START: Any = Field(description="The index of the first token.")
 TOKEN_END: Any = Field(description="The index after the last token.")
 STATUS: Any = Field(

@@ -1,4 +1,4 @@
-"""The routes of labelling: they read requests, ask the desk in another thread, and answer."""
+"""The routes for labelling: they read requests, call the desk in another thread, and respond."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hyperspan.types import Mention
 
 
 class LabelRoutes:
-    """What a server answers about a labelling session, each a method."""
+    """The routes of a labelling session, one method each."""
 
     def __init__(self, service: Service, desk: LabellingDesk):
         self.service, self.desk = service, desk
@@ -87,7 +87,7 @@ class LabelRoutes:
         return item
 
     async def _answer(self, request: Request, work: Callable[[], dict[str, Any]]) -> Response:
-        """What the desk says, asked in another thread; a decision that cannot be written is not taken."""
+        """The response of the desk, called in another thread; a decision that cannot be written is refused."""
         try:
             found = await self.service.offload(SMALL + 1, request.state.call, work)
         except OSError as error:

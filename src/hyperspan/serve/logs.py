@@ -1,4 +1,4 @@
-"""The log: one JSON record a line on standard error, whoever writes it."""
+"""Logging: one JSON record per line on standard error, from any logger."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from types import TracebackType
 
 ACCESS = logging.getLogger("hyperspan.access")
-"""One record a request, which says nothing of texts."""
+"""One record per request, without any text."""
 LOG = logging.getLogger("hyperspan.serve")
 
 
 def log_to_standard_error(requests: int = logging.INFO) -> None:
-    """All that is logged in this process, and all that would be printed: warnings, and errors that nobody caught.
+    """Log everything in this process to standard error, including warnings and uncaught errors.
 
-    Requests are logged from this level on: that of requests that fail inside the server is ERROR, that of others INFO.
+    `requests` is the minimum level for requests: ERROR for requests that fail inside the server, INFO for others.
     """
     for logger, formatter in ((ACCESS, logging.Formatter("%(message)s")), (logging.getLogger(), _AsJSON())):
         handler = logging.StreamHandler()
@@ -43,13 +43,13 @@ def timestamp() -> str:
 
 
 def frames(trace: TracebackType | None) -> list[str]:
-    """Where an error came from, without what it says, which may quote a text."""
+    """The frames of an error without its message, which may quote a text."""
     last = traceback.extract_tb(trace)[-6:]
     return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in last]
 
 
 class _AsJSON(logging.Formatter):
-    """What was said, and of an error its kind and place."""
+    """The message, and for an error its type and frames."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, object] = {"time": timestamp(), "level": record.levelname.lower(), "logger": record.name}

@@ -1,4 +1,4 @@
-"""Counts and times of a server, in the text format of Prometheus."""
+"""Counters and timings of a server, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Counter:
 
 
 class Gauge:
-    """A number that is looked up when somebody asks."""
+    """A number that is computed on request."""
 
     kind = "gauge"
 
@@ -50,7 +50,7 @@ class Gauge:
 
 
 class Histogram:
-    """How many values were at most as large as each bound, for each combination of labels."""
+    """The number of values up to each bound, for each combination of labels."""
 
     kind = "histogram"
 
@@ -78,7 +78,7 @@ class Histogram:
 
 
 class Metrics:
-    """Everything that a server counts."""
+    """All metrics of a server."""
 
     def __init__(self) -> None:
         self.requests = Counter("hyperspan_requests_total", "Requests answered.", ("route", "status"))
@@ -95,7 +95,7 @@ class Metrics:
         self.gauges.append(Gauge(name, text, value))
 
     def render(self) -> str:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the text format of Prometheus."""
         own = [value for value in vars(self).values() if isinstance(value, (Counter, Histogram))]
         lines: list[str] = []
         for metric in (*own, *self.gauges):
@@ -104,7 +104,7 @@ class Metrics:
 
 
 def resident_bytes() -> float:
-    """The memory that this process holds now; 0 where the system does not say."""
+    """The current memory use of this process; 0 if the system does not report it."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0.0
 

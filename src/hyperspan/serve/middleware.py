@@ -1,4 +1,4 @@
-"""What goes around every request: its id, the API key, the limit on requests at work, headers, metrics, and the log."""
+"""Middleware for every request: its id, the API key, the limit on concurrent requests, headers, metrics and the log."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from hyperspan.serve.problems import Problem, shutting_down
 from hyperspan.serve.service import Service
 
 HEALTH = ("/healthz", "/readyz")
-"""What is answered under any name: probes come from everywhere, and answers hold nothing secret."""
+"""Paths answered under any host name: probes come from everywhere, and the responses contain nothing secret."""
 OPEN = ("/", "/docs", "/label", *HEALTH)
-"""What anybody may ask for: the pages, which hold nothing secret, and whether the server is well."""
+"""Paths open without a key: the pages, which contain nothing secret, and the health checks."""
 CHUNK = 256 * 1024
-"""A longer answer is sent in parts, each when the caller has taken the one before."""
+"""A longer response is sent in parts, each after the client has received the one before."""
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
@@ -45,7 +45,7 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class _UnreadAnswerError(Exception):
-    """The caller does not read what is sent."""
+    """The client does not read the response."""
 
 
 class RequestMiddleware:
@@ -63,7 +63,7 @@ class RequestMiddleware:
 
 
 class _Exchange:
-    """One request and its answer."""
+    """One request and its response."""
 
     def __init__(self, service: Service, route: str, scope: Scope, receive: Receive, send: Send):
         self.service, self.route, self.scope, self.receive, self._send = service, route, scope, receive, send
@@ -92,7 +92,7 @@ class _Exchange:
             self.call.record["error"] = "the caller did not take the answer"
         except EXIT_EXCEPTIONS:
             raise
-        except asyncio.CancelledError:  # uvicorn cancels what is unfinished at the end of its time for stopping
+        except asyncio.CancelledError:  # uvicorn cancels unfinished requests at the end of its shutdown time
             if self.status or not self.service.draining:
                 raise
             await self._answer(shutting_down())
@@ -107,7 +107,7 @@ class _Exchange:
             self._record()
 
     def _admit(self, counted: bool) -> None:
-        """Refuses what cannot be meant for this server, who has no key, and what is too much."""
+        """Refuse requests that are malformed, for another host, without a key, or beyond the limits."""
         if self.route not in HEALTH:
             self._check_host(self.headers.getlist("host"))
         if "content-length" in self.headers and "transfer-encoding" in self.headers:
@@ -146,13 +146,12 @@ class _Exchange:
         return hmac.compare_digest(shown.encode("latin-1", "replace"), key.encode())
 
     def gone(self) -> asyncio.Future[None]:
-        """What is done when the caller has closed the connection; asked for once the body was read."""
+        """A future that is done when the client has disconnected; call it after the body was read."""
         if self._gone is None:
             self._gone = asyncio.ensure_future(_disconnected(self.receive))
         return self._gone
 
-    # -- answers
-    # ---------------------------------------------------------------------------------------------------------
+    # -- responses ---------------------------------------------------------------------------------------------------
 
     async def _answer(self, problem: Problem) -> None:
         if self.status == 0:  # nothing was sent yet
@@ -183,7 +182,7 @@ class _Exchange:
             raise _UnreadAnswerError from None
 
     def _record(self) -> None:
-        self.status = self.status or 499  # nobody was there to be answered
+        self.status = self.status or 499  # the client was gone
         seconds = time.monotonic() - self.start
         self.service.metrics.requests.add(1, self.route, str(self.status))
         self.service.metrics.seconds.observe(seconds, self.route)
@@ -193,7 +192,7 @@ class _Exchange:
 
 
 def route_of(path: str, paths: Collection[str]) -> str:
-    """The route of a path, of which there are few, for logs and metrics.
+    """The route of a path, one of few, for logs and metrics.
 
     >>> paths = {"/v1/models", "/v1/label/items/{item}"}
     >>> [route_of(path, paths) for path in ("/v1/models", "/v1/label/items/0.3", "/static/page.js", "/wp-admin")]

@@ -1,4 +1,4 @@
-"""The models that a server serves, and what it says of them."""
+"""The models that a server serves, and their descriptions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hyperspan.inference.loading import load
 from hyperspan.model_folders import DEFAULT_MODEL, bundled_models, folder_of
 
 CONSTRAINED = ("segmental", "discontinuous")
-"""The kinds of models in which mentions can be required and forbidden."""
+"""The kinds of models that support required and forbidden mentions."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A model under the name that requests give it."""
+    """A model under the name that requests use."""
 
     name: str
     annotator: Annotator
     readme: str = ""
 
     def info(self, is_default: bool) -> dict[str, Any]:
-        """What ``/v1/models`` says of it."""
+        """Its description in ``/v1/models``."""
         model, card = self.annotator.model, self.annotator.card
         kind = model.config.model.kind
         return {
@@ -44,7 +44,7 @@ class Served:
 
 
 def first_paragraph(readme: str) -> str:
-    """The first paragraph of a text in Markdown.
+    """The first paragraph of a Markdown text.
 
     >>> first_paragraph("# zoo\\n\\nFinds animals\\nand keepers.\\n\\n| a | table |")
     'Finds animals and keepers.'
@@ -54,9 +54,9 @@ def first_paragraph(readme: str) -> str:
 
 
 def places(models: Iterable[str]) -> dict[str, Path]:
-    """The folder of each model by the name it is served under, from names, folders, and NAME=FOLDER.
+    """The folder of each model by its served name, from names, folders, and NAME=FOLDER.
 
-    The first is what requests get that name none; without models, all bundled ones.
+    The first is the default for requests that name none; without models, all bundled ones are served.
     """
     found: dict[str, Path] = {}
     for given in models or sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL):
@@ -72,7 +72,7 @@ def places(models: Iterable[str]) -> dict[str, Path]:
 
 
 def load_models(folders: dict[str, Path], device: str, precision: str) -> list[Served]:
-    """The models in these folders, ready for use."""
+    """Load the models in these folders."""
     loaded: list[Served] = []
     for name, folder in folders.items():
         readme = folder / "README.md"

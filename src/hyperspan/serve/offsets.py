@@ -1,4 +1,4 @@
-"""Places in a text as different languages count them: Python by code points, JavaScript and Java by UTF-16 units."""
+"""Convert offsets between units: Python counts code points, JavaScript and Java UTF-16 code units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hyperspan.errors import SpanError
 
 
 class Offsets:
-    """Between code points, which hyperspan counts, and the unit that a caller counts.
+    """Convert between code points, which hyperspan counts, and the unit of a client.
 
     >>> offsets = Offsets("🦁 roars", "utf16")
     >>> offsets.given(2), offsets.read(3, "start")  # the space behind the lion, and the r
@@ -19,19 +19,19 @@ class Offsets:
         self.length = len(text)
         wide = unit == "utf16" and not text.isascii()
         self._wide = [place for place, sign in enumerate(text) if sign > "\uffff"] if wide else []
-        self._ends = [place + index + 2 for index, place in enumerate(self._wide)]  # in units, behind each of them
+        self._ends = [place + index + 2 for index, place in enumerate(self._wide)]  # in units, after each of them
 
     @property
     def differ(self) -> bool:
-        """Whether the caller counts this text otherwise than hyperspan."""
+        """Whether the client's offsets differ from hyperspan's in this text."""
         return bool(self._wide)
 
     def given(self, place: int) -> int:
-        """A place that hyperspan found, as the caller counts."""
+        """Convert an offset from code points to the client's unit."""
         return place + bisect_left(self._wide, place) if self._wide else place
 
     def read(self, place: int, name: str) -> int:
-        """A place that the caller gave, in code points."""
+        """Convert an offset from the client's unit to code points."""
         before = bisect_left(self._ends, place + 1)  # characters of two units that end here or earlier
         if before < len(self._wide) and self._ends[before] - 1 == place:
             raise SpanError(

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the interface, with examples, made of the schemas that requests are checked with."""
+"""The OpenAPI description of the API, with examples, generated from the schemas that validate requests."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _method(route: Route) -> str:
 
 
 def _operations() -> dict[str, Any]:
-    """What is described, by the names of the routes."""
+    """The described operations, by route name."""
     annotate = _operation("Annotate one text or several", _json(AnnotateResponse), _OF_BODIES, "The annotated texts.")
     annotate["description"] = "The answer has the same mentions and probabilities as the Python library."
     drawn = _json(HypergraphResponse)
@@ -165,7 +165,7 @@ def _operations() -> dict[str, Any]:
 
 
 def _labelling() -> dict[str, Any]:
-    """What is described of a server that labels."""
+    """The described operations of a labelling server."""
     about = {"description": "The id of a sentence, from the queue of the session."}
     item = {"parameters": [{"name": "item", "in": "path", "required": True, "schema": _STRING | about}]}
     session, decided, shown = _json(LabelSessionResponse), _json(DecisionResponse), _json(LabelItem)

@@ -1,4 +1,4 @@
-"""The pages that a server has."""
+"""The web pages of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server cannot do, as a status, a code for programs and a sentence for people."""
+"""Errors of a server: a status, a code for programs and a message for people."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CODES = {
     503: "overloaded",
     504: "time_limit",
 }
-"""What each status means, in a word that programs can rely on."""
+"""The code of each status, stable for programs."""
 TOGETHER = 100
-"""How many records are written at a time."""
+"""The number of records serialised at a time."""
 
 
 class Problem(Exception):  # noqa: N818
-    """A request that is answered with an error: a status, a code and a sentence."""
+    """A request answered with an error: a status, a code and a message."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class Problem(Exception):  # noqa: N818
         super().__init__(message)
         self.status, self.message, self.code = status, message, code or CODES[status]
         self.headers, self.more = headers or {}, more or {}
-        """Headers of the answer, and what it holds beside the error."""
+        """Headers of the response, and its content in addition to the error."""
 
     def content(self) -> dict[str, str]:
-        """Under "error" in every answer with an error."""
+        """The content of "error" in every error response."""
         return {"code": self.code, "message": self.message}
 
     def response(self) -> Response:
@@ -54,7 +54,7 @@ class Problem(Exception):  # noqa: N818
 
 
 def overloaded(message: str, seconds: float = 1.0, code: str = "overloaded") -> Problem:
-    """A request that may be sent again after some seconds."""
+    """A request that may be repeated after some seconds."""
     return Problem(503, message, code, {"Retry-After": str(max(1, min(round(seconds), 60)))})
 
 
@@ -63,8 +63,7 @@ def shutting_down() -> Problem:
 
 
 class JSON(Response):
-    """Compact JSON, as UTF-8 where the text can be written so; halves of surrogate pairs, which it cannot, are
-    escaped."""
+    """Compact JSON as UTF-8; unpaired surrogates, which UTF-8 cannot encode, are escaped."""
 
     media_type = "application/json"
 
@@ -73,7 +72,7 @@ class JSON(Response):
 
 
 def dumps(content: Any) -> bytes:
-    """Written part by part where it is large, since no other thread runs while a part is written.
+    """Serialise to JSON, in parts if it is large, since no other thread runs while a part is written.
 
     >>> dumps({"text": "é"}), dumps(["\\ud83d"])
     (b'{"text":"\xc3\xa9"}', b'["\\\\ud83d"]')

@@ -1,4 +1,4 @@
-"""The OpenAPI description as a page to read, without a script."""
+"""The OpenAPI description as a page without scripts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _table(rows: Iterable[tuple[str, Mapping[str, Any], bool]]) -> str:
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """What a value may be, in words."""
+    """The type of a value, in words."""
     if reference := schema.get("$ref"):
         return f'<a href="#{_name(reference)}">{_name(reference)}</a>'
     if choices := schema.get("anyOf") or schema.get("allOf"):
@@ -106,7 +106,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _reachable(part: Any, schemas: Mapping[str, Any]) -> set[str]:
-    """The names of the schemas that a part of the description refers to, directly or by others."""
+    """The names of the schemas that a part of the description refers to, directly or indirectly."""
     found: set[str] = set()
     waiting = [part]
     while waiting:
@@ -125,5 +125,5 @@ def _anchor(path: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """A sentence in which `…` is code."""
+    """A sentence as HTML, with `…` as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,4 +1,4 @@
-"""Running the application: the socket, the log, and an orderly end."""
+"""Run the application: the socket, the log, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 
 HEAD_SECONDS = 15.0
-"""How long a caller may take to say what he wants, before the body."""
+"""The time limit for the head of a request, before the body."""
 LOOPBACK = ("127.", "::1", "localhost")
 SWITCH_SECONDS = 0.001
-"""How long a thread computes in Python while another waits, such as the one that answers; 5 ms is usual."""
+"""How long a thread runs Python code while another waits, such as the event loop; the default is 5 ms."""
 LAST_SHARE = 0.15
-"""The share of the time for stopping that is kept for answering requests that are given up."""
+"""The share of the shutdown time kept for answering abandoned requests."""
 
 
 def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None:
-    """Serves until the process is stopped; prints the address on standard output."""
+    """Serve until the process is stopped; print the address on standard output."""
     is_local = host.startswith(LOOPBACK)
     names = {name_of(host)} if is_local else {name_of(host), socket.gethostname().lower()}
     settings = replace(settings, allow_hosts=(*settings.allow_hosts, *names))
@@ -54,8 +54,9 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None
 
 
 def label(desk: LabellingDesk, port: int = 0, on_link: Callable[[str], None] = print) -> None:
-    """Serves a labelling session to this machine until the process is stopped; `on_link` gets the address with its
-    token."""
+    """Serve a labelling session to this machine until the process is stopped; `on_link` gets the address with its
+    token.
+    """
     token = secrets.token_urlsafe(24)
     settings = Settings(api_key=token)
     listener = listen("127.0.0.1", port)
@@ -66,7 +67,7 @@ def label(desk: LabellingDesk, port: int = 0, on_link: Callable[[str], None] = p
 
 
 def run(server: Server, listener: socket.socket, on_end: Callable[[], None] = lambda: None) -> None:
-    """Answers until the process is stopped, and then calls `on_end`."""
+    """Serve until the process is stopped, then call `on_end`."""
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         server.run(sockets=[listener])
@@ -74,14 +75,14 @@ def run(server: Server, listener: socket.socket, on_end: Callable[[], None] = la
         on_end()
     if server.service.failure is not None:
         raise server.service.failure
-    if server.service.is_busy:  # with what was given up: the end of the process is the only way to stop a thread
+    if server.service.is_busy:  # with abandoned work: only the end of the process stops a thread
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
 
 def listen(host: str, port: int, options: str = "--port") -> socket.socket:
-    """A socket that listens, or a sentence that says why it cannot, and which options choose another address."""
+    """Open a listening socket, or raise an error that names the options for another address."""
     listener: socket.socket | None = None
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -100,14 +101,13 @@ def listen(host: str, port: int, options: str = "--port") -> socket.socket:
 
 
 def address(listener: socket.socket) -> str:
-    """Where a browser finds the server."""
+    """The address of the server for a browser."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 class Server(uvicorn.Server):
-    """Stops in order: it says that it is not ready and refuses new work, finishes what it has accepted, and only then
-    closes."""
+    """Shut down in order: report not ready and refuse new work, finish accepted work, then close."""
 
     def __init__(self, app: Starlette, settings: Settings):
         config = uvicorn.Config(
@@ -125,7 +125,7 @@ class Server(uvicorn.Server):
         self._until: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal begins the end, another one hurries it."""
+        """The first signal starts the shutdown, a second one speeds it up."""
         if self.service.draining and sig == signal.SIGINT:
             self.should_exit = self.force_exit = True
         self.stop()
@@ -147,7 +147,7 @@ class Server(uvicorn.Server):
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 that does not wait forever for callers who begin a request and do not go on."""
+    """HTTP/1.1 with a time limit for clients that start a request and do not continue."""
 
     _head: asyncio.TimerHandle | None = None
 
@@ -163,8 +163,7 @@ class Protocol(H11Protocol):
             self._wait_for_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers bytes that are no HTTP. A request at work can then not be answered any more, as if its caller were
-        gone."""
+        """Respond to bytes that are not HTTP. A request in progress is abandoned as if its client had disconnected."""
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True

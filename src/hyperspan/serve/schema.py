@@ -1,5 +1,4 @@
-"""What callers send and get, for checking requests and for OpenAPI; and what was wrong with a request, in a
-sentence."""
+"""Requests and responses, for validation and OpenAPI; and validation errors as sentences."""
 
 from __future__ import annotations
 
@@ -22,15 +21,15 @@ from hyperspan.serve.problems import Problem
 _Checked = TypeVar("_Checked", bound=BaseModel)
 PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 LARGEST = 2**53 - 1
-"""Of whole numbers, so that JavaScript can hold them."""
+"""The maximum integer, so that JavaScript can represent it."""
 MOST_FRAGMENTS = 100
-"""Of a mention in a request."""
+"""The maximum number of fragments of a mention in a request."""
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("must be a string")
-    return value  # as it is: pydantic would refuse halves of surrogate pairs, which a browser may send
+    return value  # unchanged: pydantic would refuse unpaired surrogates, which a browser may send
 
 
 def _probability(value: Any) -> float:
@@ -55,7 +54,7 @@ def _threshold_of(label: str, number: Any) -> float:
 
 
 def is_id(value: Any) -> bool:
-    """Whether it can come back in an answer as it is: JSON has no infinity, and yet 1e999 is read as one."""
+    """Whether a value can be returned unchanged: JSON has no infinity, but 1e999 is parsed as one."""
     return not isinstance(value, (dict, list)) and not (isinstance(value, float) and math.isinf(value))
 
 
@@ -113,7 +112,7 @@ class KnownMention(StrictBody):
 
 KnownMentions = Annotated[list[KnownMention], Field(fail_fast=True)]
 Labels = Annotated[list[str], Field(fail_fast=True)]
-"""Lists end at their first mistake: a list of all of them would take far longer than the request."""
+"""Lists stop at the first error: listing all of them would take far longer than the request."""
 
 
 class Options(StrictBody):
@@ -351,7 +350,7 @@ class ErrorResponse(BaseModel):
 
 
 def check(kind: type[_Checked], value: Any) -> _Checked:
-    """What was sent, checked, or a problem that says what is wrong with it first of all."""
+    """Validate a value; raise a Problem for the first error."""
     if not isinstance(value, dict):
         raise Problem(422, f"what was sent is {_kind_of(value)}, but must be an object with fields; see /openapi.json")
     known = list(kind.model_fields)
@@ -362,7 +361,7 @@ def check(kind: type[_Checked], value: Any) -> _Checked:
 
 
 def check_query(query: QueryParams) -> StreamQuery:
-    """The parameters after the ? of an address, checked."""
+    """Validate the query parameters of a URL."""
     known = list(StreamQuery.model_fields)
     for name in query:
         if name not in known:
@@ -381,7 +380,7 @@ def _validated(kind: type[_Checked], value: dict[str, Any]) -> _Checked:
 
 
 def sentence(path: tuple[Any, ...], kind: str, message: str, given: Any, known: list[str]) -> str:
-    """What one check of pydantic says, as a sentence: what was given, what was expected.
+    """One pydantic error as a sentence: the given value, and what was expected.
 
     >>> sentence(("require", 0, "start"), "int_type", "Input should be a valid integer", "x", [])
     "the field require[0].start is 'x': input should be a valid integer"

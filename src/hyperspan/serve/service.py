@@ -1,4 +1,4 @@
-"""Between HTTP and the annotator: limits, the queue, and answers as JSON records."""
+"""Between HTTP and the annotator: limits, the queue, and JSON records."""
 
 from __future__ import annotations
 
@@ -31,31 +31,30 @@ if TYPE_CHECKING:
     from hyperspan.inference.options import DecodingOptions
 
 SMALL = 500
-"""Up to this many characters of text are dealt with at once; more is done in another thread, so that nobody waits for
-it."""
+"""Up to this many characters of text are processed in the event loop; more in another thread."""
 LARGE = 20_000
-"""What is more than this has threads of its own, so that others need not wait for them."""
+"""Larger requests have separate threads, so that others need not wait for them."""
 MENTIONS_A_WORD = 20
-"""How much longer an answer with improbable mentions may be."""
+"""How many times longer a response with improbable mentions may be."""
 ENDING_SECONDS = 0.5
-"""How long the end waits for what is being computed."""
+"""The time that the shutdown waits for running computations."""
 CHARACTERS_A_WORD = 6
-"""As texts mostly have; they are counted when the text is cut."""
+"""A typical value; words are counted when the text is split."""
 MOST_SETS = 20_000
-"""Of all sentences of a request together."""
+"""The maximum number of sets over all sentences of a request."""
 MOST_CONSTRAINTS = 1_000
-"""Mentions that a request may require and forbid."""
+"""The maximum number of required and forbidden mentions of a request."""
 MOST_LINES = 128
-"""Lines of all streams that are worked on at the same time."""
+"""The maximum number of lines of all streams processed concurrently."""
 MOST_DRAWN = 1_000
-"""Characters of a sentence whose hypergraph is drawn."""
+"""The maximum number of characters of a sentence whose hypergraph is drawn."""
 WARM_UP = "A text, so that the first caller need not wait for what is made once. " * 3
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Texts that are cut into sentences, and what is wanted of them."""
+    """Texts split into sentences, with the options of the request."""
 
     documents: list[Document]
     offsets: list[Offsets]
@@ -65,7 +64,7 @@ class Prepared:
 
 
 class Service:
-    """The models of a server and the work that it has."""
+    """The models of a server and its current work."""
 
     def __init__(self, settings: Settings, annotators: Mapping[str, Annotator] | None = None):
         self.settings, self.metrics = settings, Metrics()
@@ -77,13 +76,13 @@ class Service:
         """Why the models could not be loaded."""
         self.draining = False
         self.in_flight = 0
-        """Requests that came and are not answered, those whose bodies are still on their way included."""
+        """The number of unanswered requests, including those whose bodies are incomplete."""
         self.taken = {"requests": 0, "streams": 0}
-        """Slots taken by requests whose bodies are there, and by streams."""
+        """Slots taken by requests with complete bodies, and by streams."""
         self.memory = Memory(settings.max_held_bytes, self.metrics)
         self._turn = asyncio.Lock()
         self.lines = asyncio.Semaphore(MOST_LINES)
-        """For the lines of all streams: those that get none wait, and cost nothing meanwhile."""
+        """For the lines of all streams: those that wait for it cost nothing."""
         self._with_texts = 0
         self._changing = threading.Lock()
         self._loading: threading.Thread | None = None
@@ -99,12 +98,11 @@ class Service:
         self.metrics.gauge("hyperspan_held_bytes", "Bytes of bodies and lines at work.", lambda: self.memory.held)
         self.metrics.gauge("hyperspan_ready", "Whether requests are taken.", lambda: float(self.is_ready))
 
-    # -- from start to end
-    # -----------------------------------------------------------------------------------------------
+    # -- startup and shutdown ----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Loads the models in a thread of its own, so that the server answers meanwhile that it is not ready."""
-        context = copy_context()  # so that kernels.only holds there, too
+        """Load the models in a separate thread, so that the server can respond "not ready" meanwhile."""
+        context = copy_context()  # so that kernels.only holds in the thread too
         self._loading = threading.Thread(target=context.run, args=(self._load,), name="hyperspan-loading", daemon=True)
         self._loading.start()
 
@@ -119,7 +117,7 @@ class Service:
         except BaseException as error:  # native code raises more than Exception
             self.failure = error
             return
-        gc.freeze()  # what is there now stays, and is not looked at again: that would halt all threads
+        gc.freeze()  # exempt existing objects from garbage collection, which would halt all threads
         annotators = {served.name: served.annotator for served in models}
         with self._changing:
             if self.draining:
@@ -133,27 +131,26 @@ class Service:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a thread still loads or computes."""
+        """Whether a thread is still loading or computing."""
         loads = self._loading is not None and self._loading.is_alive()
         return loads or self._with_texts > 0 or (self.batcher is not None and self.batcher.is_alive)
 
     def abort(self) -> None:
-        """Gives up what is at work; callers that wait get an error."""
-        with self._changing:  # what is loaded from now on gets no batcher
+        """Abandon current work; waiting clients get an error."""
+        with self._changing:  # models loaded from now on get no batcher
             self.draining = True
         if self.batcher is not None:
             self.batcher.abort()
 
     def close(self) -> None:
-        """Ends, when nobody waits for anything any more."""
+        """Shut down, after all requests are answered."""
         self.abort()
         if self.batcher is not None:
             self.batcher.join(ENDING_SECONDS)
         for pool in (self._pool, self._large_pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    # -- requests
-    # --------------------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------------------------
 
     def model(self, name: str | None) -> Served:
         self.check_loaded()
@@ -172,8 +169,9 @@ class Service:
             raise overloaded("the server has stopped working; it must be started again", 60, "not_ready")
 
     def check_slot(self, kind: str) -> None:
-        """Raises an error if no slot of this kind is free. Who sends slowly takes none, so that nobody can take all of
-        them by that."""
+        """Raise an error if no slot of this kind is free. Incomplete bodies hold none, so that slow senders cannot take
+        all.
+        """
         if self.taken[kind] >= self.settings.max_requests:
             self.metrics.shed.add(1, kind)
             raise overloaded(
@@ -186,7 +184,7 @@ class Service:
         call.slot = kind
 
     def leave(self, call: Call) -> None:
-        """Frees all that a request took."""
+        """Release everything that a request holds."""
         call.abandoned = True
         self.memory.release(call)
         if call.slot is not None:
@@ -195,11 +193,11 @@ class Service:
     async def annotate(
         self, texts: Sequence[str], asked: Options, call: Call, *, wait: bool = False
     ) -> list[dict[str, Any]]:
-        """What was found in each text, as the records of an answer; with `wait`, a full queue is waited for."""
+        """The predictions of each text as response records; with `wait`, wait while the queue is full."""
         served, options = self.check_options(asked)
         characters = self._check_size(texts)
         if self.batcher is not None and not wait:
-            self.batcher.check_capacity(characters / CHARACTERS_A_WORD)  # before there is work with the text
+            self.batcher.check_capacity(characters / CHARACTERS_A_WORD)  # before any work on the text
         prepared = await self.offload(characters, call, self._prepare, served, options, texts, asked, call)
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
@@ -208,7 +206,7 @@ class Service:
         return await self.offload(answer_size(texts, asked), call, answers.documents, prepared, found, asked, call)
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
-        """A short sentence's hypergraph with the hyperpath of its most probable mentions."""
+        """The hypergraph of a short sentence with the hyperpath of its most probable mentions."""
         plain = Options(model=asked.model, types=asked.types)
         served, options = self.check_options(plain)
         if len(asked.text) > MOST_DRAWN:
@@ -238,7 +236,7 @@ class Service:
         return characters
 
     def check_options(self, asked: Options) -> tuple[Served, DecodingOptions]:
-        """The model that is asked for, and what is wanted of it; refuses what it does not do, whatever the texts."""
+        """The requested model and its decoding options; refuse options that it does not support, whatever the texts."""
         served, limits = self.model(asked.model), self.settings
         if asked.top_k > limits.max_alternatives:
             raise Problem(
@@ -271,7 +269,7 @@ class Service:
         for document, here, required, forbidden in zip(documents, offsets, require, forbid, strict=True):
             try:
                 known = annotator.constraints(document, Constraints(required, forbidden))
-            except HyperspanError as error:  # which names places as hyperspan counts them
+            except HyperspanError as error:  # its message has hyperspan's offsets
                 raise InputError(f"{error} (places in code points)" if here.differ else str(error)) from None
             constraints |= {first + sentence: one for sentence, one in known.items()}
             first += len(document.sentences)
@@ -290,8 +288,7 @@ class Service:
         )
 
     async def _computed(self, job: BatchJob, call: Call, wait: bool) -> list[Any]:
-        """What was found in the sentences of a job; its place in the queue is freed when nobody waits for it any
-        more."""
+        """The predictions of a job; it is cancelled when nobody waits for it any more."""
         assert self.batcher is not None
         if wait:
             while self.batcher.is_full(job.size) and not self.batcher.is_closed:
@@ -304,10 +301,9 @@ class Service:
             self.batcher.cancel(job)
 
     async def offload(self, size: int, call: Call, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Runs a function here if it has little to do (in characters of text), and else in another thread, as long as
-        somebody waits.
+        """Run a function here if it is short (in characters of text), else in another thread, while the client waits.
 
-        Here they take turns: between two of them, whatever else has come is attended to.
+        Functions run here take turns, so that other events are handled in between.
         """
         if size <= SMALL:
             async with self._turn:
@@ -327,7 +323,7 @@ class Service:
         return await call.wait_for(asyncio.get_running_loop().run_in_executor(pool, copy_context().run, work))
 
     async def turn(self) -> None:
-        """Waits for a turn: of all that is there to be done here, one thing is done before others are attended to."""
+        """Wait for a turn: between two functions, the event loop handles other events."""
         async with self._turn:
             await asyncio.sleep(0)
 
@@ -337,13 +333,13 @@ class Service:
 
 
 def answer_size(texts: Sequence[str], asked: Options) -> int:
-    """How much work it is to write an answer, in characters of text of which only the mentions are wanted."""
+    """The work to write a response, in characters of text with only mentions requested."""
     improbable = asked.candidates is not None or asked.threshold is not None
     return sum(map(len, texts)) * (1 + asked.top_k + MENTIONS_A_WORD * improbable)
 
 
 def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Document:
-    """A text with its sentences, cut one after the other as long as the request may take."""
+    """A text with its sentences, split one by one while the request has time."""
     sentences: list[Sentence] = []
     try:
         for sentence in iter_sentences(text, annotator.model.tokenizer):

@@ -11,21 +11,20 @@ from hyperspan.serve.hosts import name_of
 
 @dataclass(frozen=True)
 class Settings:
-    """The models and limits of a server; docs/how-to/serve.md says what happens at each limit.
+    """The models and limits of a server; docs/how-to/serve.md describes what happens at each limit.
 
     >>> Settings(models=("genia",), max_texts=10).limits["texts"]
     10
     """
 
     models: tuple[str, ...] = ()
-    """Names of bundled models, folders, or NAME=FOLDER; none for all bundled ones. The first is the default of
-    requests."""
+    """Names of bundled models, folders, or NAME=FOLDER; empty for all bundled ones. The first is the default."""
     device: str = "cpu"
     precision: str = "float32"
     api_key: str | None = None
-    """What callers must show, if anything."""
+    """The key that clients must send; None for no key."""
     allow_hosts: tuple[str, ...] = ()
-    """Names under which the server may be called, beside localhost and addresses; "*" for all."""
+    """Host names of the server, in addition to localhost and IP addresses; "*" for all."""
     max_body_bytes: int = 4_000_000
     max_held_bytes: int = 64_000_000
     """Of the bodies and lines of all requests together."""
@@ -33,20 +32,20 @@ class Settings:
     max_characters: int = 500_000
     """Of all texts of a request together."""
     max_requests: int = 128
-    """Requests at work at the same time."""
+    """The maximum number of concurrent requests."""
     max_queued_words: int = 100_000
-    """No request is taken on while more words than this wait for the model."""
+    """No request is accepted while more words than this wait for the model."""
     max_alternatives: int = 100
     least_probability: float = 0.001
-    """Thresholds below this would make answers far longer than texts."""
+    """Lower thresholds would make responses far longer than texts."""
     max_hypergraph_words: int = 12
     max_hypergraph_types: int = 6
     max_hypergraph_edges: int = 1_500
     """Hyperedges of a picture: 12 words and 6 types of contiguous mentions, fewer of discontinuous ones."""
     seconds: float = 60.0
-    """How long a request may take."""
+    """The time limit of a request."""
     shutdown_seconds: float = 30.0
-    """How long the server finishes what it has accepted after a signal to stop."""
+    """The time to finish accepted work after a signal to stop."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -72,7 +71,7 @@ class Settings:
 
     @property
     def limits(self) -> dict[str, int | float]:
-        """The limits that concern callers, by the names that ``/v1/models`` gives them."""
+        """The limits for clients, by their names in ``/v1/models``."""
         named = {field.name.removeprefix("max_"): getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if name not in _INTERNAL}
 

@@ -1,7 +1,7 @@
-"""Lines of JSON in, lines of JSON out, in the same order, any number of them.
+"""Annotate a stream: lines of JSON in, lines of JSON out, in the same order, without a limit on their number.
 
-At most AT_WORK lines are at work at a time, and no more are read until the first of them is answered and taken: a
-caller who sends faster than the model works, or who does not read, has to wait.
+At most AT_WORK lines are processed at a time, and no more are read until the first response is sent and received: a
+client that sends faster than the model works, or that does not read, has to wait.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hyperspan.serve.schema import StreamLine, check, is_id
 from hyperspan.serve.service import Service, answer_size
 
 AT_WORK = 64
-"""Lines of a stream that are at work at the same time."""
+"""The maximum number of lines of a stream processed concurrently."""
 AHEAD = 256 * 1024
-"""Bytes of lines at work from which on no more lines of a stream are read."""
+"""The bytes of lines in progress from which on no more lines of a stream are read."""
 
 
 @dataclass(frozen=True)
 class StreamedLine:
-    """A line as it came, with its number from 1; or what is wrong with it."""
+    """A line as received, with its number from 1; or its error."""
 
     number: int
     content: bytes
@@ -39,7 +39,7 @@ class StreamedLine:
 
 
 class LineStream(Response):
-    """The answer to a stream, which is sent while the request is still read."""
+    """The response to a stream, sent while the request is still read."""
 
     media_type = "application/x-ndjson"
 
@@ -70,7 +70,7 @@ class LineStream(Response):
     async def _write(self, send: Send, pending: asyncio.Queue[asyncio.Task[bytes] | None]) -> None:
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         task = await pending.get()
-        await send(start)  # not before there is something to read, for callers that wait for 100 Continue
+        await send(start)  # not before there is something to read, for clients that wait for 100 Continue
         while task is not None:
             await send({"type": "http.response.body", "body": await task, "more_body": True})
             task = await pending.get()
@@ -79,7 +79,7 @@ class LineStream(Response):
     async def _read(
         self, receive: Receive, pending: asyncio.Queue[asyncio.Task[bytes] | None], tasks: set[asyncio.Task[Any]]
     ) -> None:
-        """Sets lines to work, and returns when the caller is gone."""
+        """Start processing lines; return when the client has disconnected."""
         async for line in self._lines(receive, tasks):
             self._at_work += len(line.content)
             task = asyncio.create_task(self._answered(line))
@@ -128,11 +128,11 @@ class LineStream(Response):
         return await self.service.offload(size, self._call(), dumps, record) + b"\n"
 
     def _call(self) -> Call:
-        """A line has as much time as a request; when the caller leaves, its task is cancelled."""
+        """The call of a line, with the time limit of a request; when the client disconnects, its task is cancelled."""
         return Call(self.service.settings.seconds, lambda: self._never, self.call.record)
 
     async def _lines(self, receive: Receive, tasks: set[asyncio.Task[Any]]) -> AsyncIterator[StreamedLine]:
-        """The lines of the body; those that are refused, or the end of what the server takes, as problems."""
+        """The lines of the body; refused lines, and the end of what the server accepts, are problems."""
         line, more = _OpenLine(self.service, self.call), True
         while more:
             message = await self._next(receive, tasks, line)
@@ -152,8 +152,7 @@ class LineStream(Response):
                     yield found
 
     async def _next(self, receive: Receive, tasks: set[asyncio.Task[Any]], line: _OpenLine) -> Any:
-        """The next part of the body, or why no more is read. Who waits for answers may take his time, but not within a
-        line."""
+        """The next part of the body, or why no more is read. A client may pause between lines, but not within one."""
         seconds, start = self.service.settings.seconds, time.monotonic()
         idle_since = start
         while not self.service.draining:
@@ -174,7 +173,7 @@ class LineStream(Response):
 
 
 class _OpenLine:
-    """The line that is being received, which holds memory until it is refused or answered."""
+    """The line being received, which holds memory until it is refused or answered."""
 
     def __init__(self, service: Service, call: Call):
         self.memory, self.call, self.limit = service.memory, call, service.settings.max_body_bytes
@@ -184,7 +183,7 @@ class _OpenLine:
     def _begin(self) -> None:
         self.number += 1
         self.waited = 0.0
-        """Seconds since it was begun in which more could have come."""
+        """The seconds since it began in which more could have arrived."""
         self._content = bytearray()
         self._is_refused = False
 
@@ -193,7 +192,7 @@ class _OpenLine:
         return bool(self._content) or self._is_refused
 
     def add(self, part: bytes) -> StreamedLine | None:
-        """Adds what has come; returns the line if that is more than is taken, once."""
+        """Add received bytes; return the line, once, if it is too long."""
         if not part or self._is_refused:
             return None
         if not self.is_open:
