@@ -1,1 +1,1 @@
-"""Mentions and hypergraphs as HTML, SVG and terminal text."""
+"""Render mentions and hypergraphs as HTML, SVG and terminal text."""

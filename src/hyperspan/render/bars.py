@@ -1,4 +1,4 @@
-"""Running text with an unbroken bar for each mention, as HTML: below the words, or above them.
+"""Running text with an unbroken bar for each mention, as HTML, below or above the words.
 
 The text is cut wherever a mention begins or ends. Each segment is an inline element. Its background shows the bars of
 the mentions that cover it. A mention keeps its lane from beginning to end, so bars continue over spaces and line
@@ -24,7 +24,8 @@ from hyperspan.types import Mention
 
 LABEL_INTERVAL = 35
 """A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as
-many."""
+many.
+"""
 TOOLTIPS = 12
 """The tooltip of a segment names this many mentions."""
 EXCERPT_CHARACTERS = 90
@@ -65,7 +66,7 @@ class Colours:
 
 
 class BarWish(NamedTuple):
-    """A mention to draw, what to write at it, and how strong it is to be."""
+    """A mention to draw, with its label and the strength of its bar."""
 
     mention: Mention
     label: str
@@ -85,9 +86,9 @@ class Bar:
     strength: float = 1.0
     """From 0, pale, to 1."""
     quiet: bool = False
-    """Whether its label is not in the colour of the bar, but as quiet as a note."""
+    """Whether its label is as muted as a note, rather than in the colour of the bar."""
     above: bool = False
-    """Whether it is above the words, and not below."""
+    """Whether it is above the words rather than below."""
 
     @property
     def side(self) -> str:
@@ -104,16 +105,16 @@ def clean(text: str) -> str:
 
 
 def bars_of(text: str, mentions: Iterable[Mention]) -> list[Bar]:
-    """The bars of the mentions of a clean text, below it; the less probable, the paler."""
+    """The bars of the mentions of a clean text, below it; less probable ones are paler."""
     return lay_out(text, [BarWish(mention, clean(mention.label), _certain(mention)) for mention in mentions])
 
 
 def lay_out(text: str, wishes: Iterable[BarWish], *, above: bool = False) -> list[Bar]:
-    """The bars of some mentions, none twice, below or above a clean text."""
+    """The bars of distinct mentions, below or above a clean text."""
     by_mention = {wish.mention: wish for wish in wishes}
     order = shortest_first(by_mention)
     labels = [by_mention[mention].label for mention in order]
-    # A label that is longer than its mention needs room after it; label characters are no wider than those of the text.
+    # A label longer than its mention needs room after it; label characters are no wider than those of the text.
     room = [(m.start, max(m.end, m.start + cell_len(label) + 1)) for m, label in zip(order, labels, strict=True)]
     places = stack([mention.span for mention in order], room, [by_mention[mention].strength for mention in order])
     return [
@@ -131,8 +132,7 @@ def lay_out(text: str, wishes: Iterable[BarWish], *, above: bool = False) -> lis
 
 
 def _label_positions(text: str, mention: Mention, room: int) -> Iterator[tuple[int, bool]]:
-    """The positions of a label: at the beginning, on a new line, at intervals, never in a gap; and whether on narrow
-    pages only."""
+    """The positions of a label (start, new lines, intervals, never in a gap), and whether only on narrow pages."""
     place, narrow = mention.start, False
     while True:
         if place == mention.start or text[place] != "\n":  # an empty line has no bar
@@ -159,7 +159,7 @@ def padding(text: str, bars: Sequence[Bar]) -> str:
 
 
 def right_to_left(text: str, place: int) -> bool:
-    """Whether the first character from here on that has a direction is written from right to left."""
+    """Whether the first character from here with a direction is written from right to left."""
     for character in text[place : place + 50]:
         direction = unicodedata.bidirectional(character)
         if direction in ("L", "R", "AL"):
@@ -229,7 +229,7 @@ def _label(bar: Bar, start: int, height: float, edge: str, colours: Colours) -> 
 
 
 def _tooltips(text: str, bars: Sequence[Bar]) -> Iterator[str]:
-    """The mentions over a segment; of many, the most probable."""
+    """The mentions over a segment; if there are many, the most probable."""
     many = len(bars) > TOOLTIPS
     for bar in sorted(bars, key=lambda bar: -_certain(bar.mention))[:TOOLTIPS] if many else bars:
         yield f"{bar.label}{probability(bar.mention, ' ')}: {excerpt(bar.mention, text)}"

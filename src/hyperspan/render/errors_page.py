@@ -1,7 +1,6 @@
-"""What a system gets wrong, or two, as a web page: gold above the words, predictions below, every difference with its
-name.
+"""The errors of one or two systems as a web page: gold above the words, predictions below, every difference named.
 
-The page stands alone, needs no script, and can be read without its style sheet.
+The page is self-contained, needs no script, and is readable without its style sheet.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from hyperspan.render.layout import spaced_text
 from hyperspan.types import Mention
 
 LETTERS = ("A", "B")
-"""How the page calls two systems."""
+"""The names of two systems on the page."""
 RIGHT = 0.1
-"""The strength of bars that are right: they are there, but differences are seen first."""
+"""The strength of correct bars: visible, but less prominent than differences."""
 VERDICTS = ("A right, B wrong", "B right, A wrong", "both wrong")
 LOG_10 = math.log(10)
 
@@ -32,7 +31,7 @@ LOG_10 = math.log(10)
 def iter_errors_page(
     found: ErrorReport, title: str, about: Mapping[str, str] | None = None, systems: Sequence[str] = ("predicted",)
 ) -> Iterator[str]:
-    """The page in parts; `about` says what was evaluated, `systems` what they are called.
+    """Yield the page in parts; `about` describes what was evaluated, `systems` are the names of the systems.
 
     >>> from hyperspan.evaluation import find_errors
     >>> from hyperspan.types import Sentence
@@ -58,7 +57,7 @@ def iter_errors_page(
 
 
 def _labels(found: ErrorReport) -> list[str]:
-    """All labels, those of most differences first."""
+    """All labels, those with most differences first."""
     counts = Counter(one.mention.label for errors in found.errors for one in errors.differences)
     every = {
         mention.label for errors in found.errors for side in (errors.gold.mentions, *errors.systems) for mention in side
@@ -67,14 +66,14 @@ def _labels(found: ErrorReport) -> list[str]:
 
 
 class BarImages(Colours):
-    """The images of bars by short names, as a page of thousands of sentences has many."""
+    """The images of bars under short names, since a page of thousands of sentences has many."""
 
     def image(self, label: str, strength: float = 1.0) -> str:
         return f"var(--{'g' if strength == 1 else 'p'}{self.numbers[label]})"
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the names mean: the image of a difference, and of what is right."""
+        """The CSS variables: the images of a difference and of a correct mention, by short name."""
         return {
             f"--{name}{number}": Colours.image(self, label, strength)
             for label, number in self.numbers.items()
@@ -83,7 +82,7 @@ class BarImages(Colours):
 
 
 class ErrorFilters:
-    """The choices by which differences can be filtered, and the class of each, which the style sheet knows."""
+    """The choices for filtering differences, and the CSS class of each."""
 
     def __init__(self, found: ErrorReport):
         every = [(one, len(errors.systems)) for errors in found.errors for one in errors.differences]
@@ -117,7 +116,7 @@ class ErrorFilters:
         return " ".join(["difference", *(self._groups[group][2][value] for group, value in values.items())])
 
     def choices(self) -> Iterator[str]:
-        """The checkboxes. They come right before the list, as the style sheet needs them."""
+        """The checkboxes, right before the list, as the style sheet requires."""
         yield '<h2 class="filters">Show only</h2>\n<p class="filters">Choose any number; where nothing is chosen, all are shown.</p>\n'
         for group, (title, counts, names) in self._groups.items():
             if names:
@@ -191,7 +190,7 @@ def _article(errors: SentenceErrors, filters: ErrorFilters, colours: Colours) ->
 
 
 def _wishes(errors: SentenceErrors, offsets: Sequence[tuple[int, int]]) -> tuple[list[BarWish], list[BarWish]]:
-    """What to draw above and below the words; what has no characters cannot be drawn."""
+    """The mentions to draw above and below the words; those without characters cannot be drawn."""
     numbers: dict[tuple[bool, Mention], list[str]] = {}
     for number, one in enumerate(errors.differences, start=1):
         for is_gold, mention in ((True, one.gold), (False, one.predicted)):
@@ -247,7 +246,7 @@ def _of(probability: float) -> str:
 
 
 def _of_log(value: float) -> str:
-    """A number by its logarithm, however small or large.
+    """Format a number given by its logarithm, however small or large.
 
     >>> [_of_log(math.log(number)) for number in (0.25, 0.0031, 7, 12345)], _of_log(-1000.0), _of_log(-math.inf)
     (['0.25', '0.003', '7.0', '12,345'], '5e-435', '0')

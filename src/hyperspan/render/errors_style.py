@@ -1,8 +1,7 @@
-"""The style sheet of the page of errors, and its filters, which need no script.
+"""The style sheet of the errors page, with filters that need no script.
 
-Choices are checkboxes before the list. A difference is hidden if a group has a choice but not the difference's own; a
-sentence is hidden if all its differences are. Selectors say just that, so a browser that does not know :has() shows
-everything.
+Choices are checkboxes before the list. A difference is hidden if a group has checked choices but not its own; a
+sentence is hidden if all its differences are. A browser without :has() shows everything.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ STYLE = """\
 
 
 def errors_style(groups: Mapping[str, Sequence[str]], variables: Mapping[str, str]) -> str:
-    """The complete CSS for filters by these groups of choices; both are the names of classes. `variables` are of CSS.
+    """The complete CSS for filters by these groups of classes, with these CSS variables.
 
     >>> errors_style({"k": ["k0"]}, {}).splitlines()[-2]
     '.difference:is(:is(.k:checked ~ main *):is(#k0:not(:checked) ~ main .k0)) { display: none; }'

@@ -1,4 +1,4 @@
-"""Documents as a web page: text that wraps at any width, and below it an unbroken bar for each mention.
+"""Documents as a web page: text that wraps at any width, with an unbroken bar below it for each mention.
 
 The page has no script and loads nothing. A table lists the same mentions for readers who do not see bars.
 """
@@ -20,9 +20,9 @@ THIN_NOTE = "Thin bars are mentions that there is no room to name here. The tabl
 def render_html(
     documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = (), about: str = ""
 ) -> str:
-    """A page that shows the documents. The given `labels` get the first colours, in their order.
+    """Render a page that shows the documents. The given `labels` get the first colours, in their order.
 
-    `about` is a line below the title: how it was made, as from :func:`hyperspan.render.provenance.provenance`.
+    `about` is a line below the title on how it was made, as from :func:`hyperspan.render.provenance.provenance`.
 
     >>> from hyperspan.types import Mention
     >>> page = render_html(Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]))
@@ -35,7 +35,7 @@ def render_html(
 def iter_html(
     documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = (), about: str = ""
 ) -> Iterator[str]:
-    """The same page in parts, so that any number of documents fits into memory."""
+    """Yield the page of :func:`render_html` in parts, so that any number of documents fits into memory."""
     yield page_head(title, style_sheet(), about)
     colours = Colours(labels)
     for document in [documents] if isinstance(documents, Document) else documents:
@@ -56,7 +56,7 @@ def page_head(title: str, style: str, about: str = "") -> str:
 
 
 def html_fragment(document: Document, labels: Iterable[str] = ()) -> str:
-    """One document for inclusion in another page, such as a notebook, with its style sheet.
+    """Render one document with its style sheet, for inclusion in another page, such as a notebook.
 
     >>> html_fragment(Document("2 < 3")).endswith('<div class="text" lang="">2 &lt; 3</div></article>\\n')
     True
@@ -90,7 +90,7 @@ def _article(document: Document, colours: Colours) -> Iterator[str]:
 
 
 def _table(text: str, bars: Sequence[Bar]) -> Iterator[str]:
-    """The mentions as a table, for screen readers, for the keyboard, and with numbers."""
+    """The mentions as a table with numbers, for screen readers and keyboard users."""
     if not bars:
         return
     count = f"{len(bars):,} mention{'s' if len(bars) > 1 else ''}"

@@ -1,5 +1,4 @@
-"""Pictures of structures: the hypergraph of a sentence, as in the papers, and the hyperpath that encodes its
-mentions."""
+"""Draw structures: the hypergraph of a sentence, as in the papers, and the hyperpath that encodes its mentions."""
 
 from __future__ import annotations
 
@@ -25,19 +24,20 @@ def draw_hypergraph(
     structure: str = "segmental",
     most_edges: int | None = None,
 ) -> Picture:
-    """Draws the complete hypergraph of a sentence, with the hyperpath of the mentions, as SVG text that notebooks show.
+    """Draw the complete hypergraph of a sentence, with the hyperpath of the mentions, as SVG text that notebooks show.
 
-    `types` are the labels in order, by default those of the mentions. `max_width` is the maximal width of a mention in
+    `types` are the labels in order, by default those of the mentions. `max_width` is the maximum width of a mention in
     words. `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS` in
-    :mod:`hyperspan.render.hypergraphs`. A hypergraph of more hyperedges than `most_edges` is refused.
+    :mod:`hyperspan.render.hypergraphs`. A hypergraph with more than `most_edges` hyperedges is refused.
 
     >>> svg = draw_hypergraph(["Israeli", "UN"], [Mention(1, 2, "ORG")])
     >>> svg.startswith("<svg") and "ORG" in svg
     True
-    >>> draw_hypergraph(["a", "b", "c"], [Mention(0, 2, "X"), Mention(1, 3, "X")], structure="tree")
+    >>> crossing = [Mention(0, 2, "X"), Mention(1, 3, "X")]
+    >>> draw_hypergraph(["a", "b", "c"], crossing, structure="tree")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    hyperspan.errors.SpanError: mentions 0:2:X and 1:3:X cross, and a tree cannot represent both; remove one or draw another structure, for example segmental
+    hyperspan.errors.SpanError: mentions 0:2:X and 1:3:X cross, and a tree cannot represent both; ...
     """
     found = sorted(set(mentions))
     labels = list(types) if types is not None else list(dict.fromkeys(mention.label for mention in found))
@@ -61,7 +61,8 @@ def other_readings(mentions: Iterable[Mention], structure: str) -> Iterator[tupl
 
     Each comes with a name: the reading "all" or "nested" (see :mod:`hyperspan.structures.readings`), or "other".
 
-    >>> for name, others in other_readings([Mention(0, 2, "X"), Mention(0, 3, "X"), Mention(1, 3, "X")], "mention-separators"):
+    >>> mentions = [Mention(0, 2, "X"), Mention(0, 3, "X"), Mention(1, 3, "X")]
+    >>> for name, others in other_readings(mentions, "mention-separators"):
     ...     print(name, [mention.span for mention in others])
     all [(0, 2), (0, 3), (1, 2), (1, 3)]
     nested [(0, 3), (1, 2)]

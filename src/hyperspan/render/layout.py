@@ -13,24 +13,24 @@ PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a36800", "#0f7d86", "#b
 """Dark enough for text on white, and distinct in hue and lightness; labels are always written out as well."""
 
 DEEP = 8
-"""A stack of more lanes than this is drawn in thin lanes, but for its most probable mentions."""
+"""A stack of more lanes than this is drawn in thin lanes, except its most probable mentions."""
 NAMED = 5
-"""How many lanes of a deep stack keep their full height, with labels."""
+"""The number of lanes of a deep stack that keep their full height, with labels."""
 SURE = 0.5
-"""The mentions of a deep stack that are at least as probable keep their labels."""
+"""The minimum probability of mentions that keep their labels in a deep stack."""
 _THIN = (0.12, 0.3)
-"""The least and the greatest height of a thin lane, of a full one."""
+"""The minimum and maximum height of a thin lane, relative to a full one."""
 
 
 class BarPlace(NamedTuple):
-    """Where a bar is below its words: the top of its lane and the lane's height, in full lanes."""
+    """The position of a bar below its words: the top and the height of its lane, in full lanes."""
 
     top: float
     height: float
 
 
 def lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """For each half-open span the first lane in which it overlaps no earlier span.
+    """For each half-open span, the first lane in which it overlaps no earlier span.
 
     A span costs one binary search for each lane tried, so thousands of spans that overlap a few deep are quick.
 
@@ -56,7 +56,7 @@ def _has_room(others: list[tuple[int, int]], span: tuple[int, int]) -> bool:
 def stack(
     spans: Sequence[tuple[int, int]], room: Sequence[tuple[int, int]], probabilities: Sequence[float]
 ) -> list[BarPlace]:
-    """Places for spans, whose labels need `room`: a lane each, and thin lanes below them where spans overlap too deep.
+    """Places for spans whose labels need `room`: one lane each, and thin lanes below if the overlap is too deep.
 
     >>> stack([(0, 9), (2, 9)], [(0, 9), (2, 9)], [1, 1])
     [BarPlace(top=0, height=1), BarPlace(top=1, height=1)]
@@ -85,7 +85,7 @@ def stack(
 
 
 def _overlapping(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The numbers of the spans in groups that overlap, directly or by others."""
+    """The indices of the spans in groups that overlap, directly or indirectly."""
     groups: list[list[int]] = []
     reach = -1
     for index in sorted(range(len(spans)), key=lambda index: spans[index]):
@@ -97,7 +97,7 @@ def _overlapping(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def shortest_first(mentions: Iterable[Mention]) -> list[Mention]:
-    """The order in which mentions take lanes: nested mentions are nearer to the text than those around them."""
+    """The order in which mentions take lanes: inner mentions are nearer to the text than outer ones."""
     return sorted(mentions, key=lambda mention: (mention.end - mention.start, mention))
 
 
@@ -121,7 +121,7 @@ def colours(labels: Iterable[str]) -> dict[str, str]:
 
 
 def spaces_before(sentence: Sentence) -> list[bool]:
-    """Whether a space precedes each token: by the offsets, or before all but the first if the sentence has none.
+    """Whether a space precedes each token: by the offsets or, without them, before all but the first.
 
     >>> spaces_before(Sentence(["zoo", "."], offsets=[(0, 3), (3, 4)])), spaces_before(Sentence(["zoo", "."]))
     ([False, False], [False, True])
@@ -131,7 +131,7 @@ def spaces_before(sentence: Sentence) -> list[bool]:
 
 
 def spaced_text(sentence: Sentence) -> tuple[str, list[tuple[int, int]]]:
-    """The tokens as text, a space between them except where their offsets show none, and where in it each token is.
+    """The tokens as text, separated by spaces unless their offsets show none, with the span of each token in it.
 
     >>> spaced_text(Sentence(["zoo", "."], offsets=[(7, 10), (10, 11)]))
     ('zoo.', [(0, 3), (3, 4)])

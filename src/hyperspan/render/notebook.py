@@ -8,14 +8,14 @@ from hyperspan.render.layout import spaced_text
 from hyperspan.types import Document, Sentence
 
 MAX_CHARACTERS = 20_000
-"""How many characters of a document are shown. A notebook stores all its output, and large pages slow the browser
-down."""
+"""The maximum number of characters shown. A notebook stores all its output, and large pages slow the browser down."""
 
 
 def document_html(document: Document) -> str:
     """The document with its mentions; only the beginning of a long one, with a note.
 
-    >>> document_html(Document("two zoos " * 5000)).endswith("the first 20,000 of 45,000 characters; render_html shows all</p>\\n")
+    >>> html = document_html(Document("two zoos " * 5000))
+    >>> html.endswith("the first 20,000 of 45,000 characters; render_html shows all</p>\\n")
     True
     """
     if len(document.text) <= MAX_CHARACTERS:
@@ -26,7 +26,7 @@ def document_html(document: Document) -> str:
 
 
 def sentence_html(sentence: Sentence) -> str:
-    """The sentence with its mentions; a space separates tokens, except where their offsets show none."""
+    """The sentence with its mentions; tokens are separated by spaces unless their offsets show none."""
     text, offsets = spaced_text(sentence)
     visible = [mention for mention in sentence.mentions if offsets[mention.start][0] < offsets[mention.end - 1][1]]
     return html_fragment(Document(text, [by_characters(mention, offsets) for mention in visible]))

@@ -7,7 +7,7 @@ from hyperspan.render.layout import PALETTE
 LANE, BAR, TICK, GAP = 1.0, 0.17, 0.17, 0.14
 """Distance between bars, height of a bar, height of the ticks at its ends, gap above the first bar; in em."""
 THIN_BAR = 0.6
-"""The height of a bar in a thin lane, of the lane's."""
+"""The height of a bar in a thin lane, relative to the lane."""
 LABEL_SIZE = 0.66
 """The font size of labels, relative to the text."""
 DARK = ("#7db4ff", "#ff9a76", "#6fd093", "#d59bf5", "#e6b450", "#5fd0da", "#ff8fbf", "#b9cc6a", "#c4c4c4", "#b5a1ff")

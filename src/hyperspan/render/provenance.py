@@ -1,4 +1,4 @@
-"""How what is shown was made, in a sentence: model, choice of mentions, version, day."""
+"""Describe how an output was made: model, selection of mentions, version, day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hyperspan.inference.options import ANY_LABEL, DEFAULT_THRESHOLD
 
 
 def today() -> str:
-    """The day in UTC; that of SOURCE_DATE_EPOCH, where it is set, so that the same input gives the same file."""
+    """The day in UTC; that of SOURCE_DATE_EPOCH if set, so that the same input gives the same file."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
     return moment.date().isoformat()
@@ -25,7 +25,7 @@ def provenance(
     constraints: int = 0,
     day: str = "",
 ) -> str:
-    """The sentence that pages have below their title.
+    """The sentence below the title of a page on how it was made.
 
     >>> provenance("genia", {"*": 0.3, "DNA": 0.1}, day="2026-11-16").replace(__version__, "1.0")
     'Model genia; every mention at least this probable: 0.3, DNA 0.1; hyperspan 1.0; 2026-11-16.'

@@ -1,4 +1,4 @@
-"""Pictures in SVG as PNG and PDF, by CairoSVG."""
+"""Convert SVG pictures to PNG and PDF with CairoSVG."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Literal
 from hyperspan.errors import InputError, require
 
 PNG_SCALE = 2
-"""Pixels of a PNG for each of the picture's: sharp on today's screens."""
+"""PNG pixels per SVG pixel: sharp on high-resolution screens."""
 
 
 def convert_svg(picture: str, kind: Literal["png", "pdf"]) -> bytes:
-    """The bytes of a PNG or PDF file that shows the same."""
+    """Convert an SVG picture to the bytes of a PNG or PDF file."""
     require("cairosvg", f"drawing {kind.upper()}", "pictures")
     try:
         cairosvg = import_module("cairosvg")
-    except OSError:  # CairoSVG is there, but not the library that it calls
+    except OSError:  # CairoSVG is installed, but not the library that it calls
         raise InputError(
             f"drawing {kind.upper()} needs the library cairo, which is not installed; install it, for example with "
             "apt install libcairo2, or write SVG"

@@ -29,7 +29,7 @@ class Dot:
         widths = [0.69 * size * (len(text) - 0.45 * (text.count(",") + text.count("I"))) for text, size, _ in parts]
         place = self.x - sum(widths) / 2
         drawn = f'<circle cx="{self.x:.1f}" cy="{self.y:.1f}" r="{self.radius}" fill="{self.colour}" stroke="#444" stroke-width="1"/>'
-        # A text each: programs other than browsers do not centre a text whose parts are shifted.
+        # Separate texts: programs other than browsers do not centre a text with shifted parts.
         for (text, size, rise), width in zip(parts, widths, strict=True):
             middle = place + width / 2
             drawn += f'<text x="{middle:.1f}" y="{self.y + 4.5 + rise:.1f}" font-size="{size}" font-weight="bold">{text}</text>'
@@ -70,11 +70,11 @@ class Arrow:
 
     def curve(self, start: Point, bend: Point, end: Point) -> None:
         """A curve with an arrowhead at its end; `bend` is its control point."""
-        first, second = (((p[0] + 2 * bend[0]) / 3, (p[1] + 2 * bend[1]) / 3) for p in (start, end))  # as a cubic one
+        first, second = (((p[0] + 2 * bend[0]) / 3, (p[1] + 2 * bend[1]) / 3) for p in (start, end))  # as a cubic curve
         self.paths.append(f'<path d="M{_xy(start)} C{_xy(first)} {_xy(second)} {_xy(end)}" class="to"/>')
 
     def along_bus(self, head: Dot, children: Sequence[Dot], bus: float) -> None:
-        """Down a vertical line beside the head, with a branch to each child."""
+        """Down a vertical line next to the head, with a branch to each child."""
         lowest = max((child.y for child in children), default=head.y)
         out = (head.x - head.radius, head.y)
         turn = 12
@@ -144,7 +144,7 @@ class Drawing:
         )
 
     def bracket(self, parts: Sequence[tuple[float, float]], y: float, label: str) -> None:
-        """A bracket under each part of a mention, and a thin line between them; the label is under the whole."""
+        """A bracket under each part of a mention, with thin lines between them; the label is under the whole."""
         (first, _), (_, last) = parts[0], parts[-1]
         for left, right in parts:
             self.extras.append(
@@ -186,7 +186,7 @@ _STYLE = ".edge path{fill:none;stroke-width:1.3}.strong path{stroke-width:2.2}g.
 
 
 def escape(text: str) -> str:
-    """The text escaped for XML; control characters, which XML forbids, are replaced."""
+    """The text escaped for XML, with forbidden control characters replaced."""
     return html.escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 

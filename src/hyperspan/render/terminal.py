@@ -1,4 +1,4 @@
-"""Sentences in a terminal: words, and below them a bar for each mention, stacked where mentions overlap."""
+"""Sentences in a terminal: words, with a bar below for each mention, stacked where mentions overlap."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MIN_WIDTH = 20
 
 
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
-    """The sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
+    """Render a sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
 
-    A space separates tokens, except where their offsets show none. A dotted line joins the parts of a discontinuous
-    mention; a part that begins or ends a line has the corner ┴ where it goes on in another line.
+    Tokens are separated by spaces unless their offsets show none. A dotted line joins the parts of a discontinuous
+    mention; a part at the beginning or end of a line has the corner ┴ if the mention continues on another line.
 
     >>> print(render_sentence(Sentence("the Seattle zoo".split(), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])).plain)
     the Seattle zoo
@@ -64,15 +64,14 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
 def _printable(token: str) -> str:
     """Replaces control characters, which would move the cursor and misalign the bars.
 
-    Also removes variation selectors that ask for an emoji, because terminals disagree on how wide it is.
+    Also removes variation selectors for emoji, because terminals disagree on their width.
     """
     shown = token.replace("\N{VARIATION SELECTOR-16}", "")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
 
 
 def _lines(sizes: Sequence[int], gaps: Sequence[int], width: int) -> Iterable[tuple[int, int]]:
-    """The first and last chunk of each line. Chunks without a gap between them stay together if they fit on one
-    line."""
+    """The first and last chunk of each line. Chunks without a gap between them stay together if they fit."""
     first, used, together = 0, 0, 0
     for position, size in enumerate(sizes):
         if gaps[position]:
@@ -153,10 +152,10 @@ def _bar(mention: Mention, parts: Sequence[Span], columns: Sequence[Span], width
 
 
 def _stretch(part: Span, columns: Sequence[Span], width: int, others: tuple[bool, bool]) -> tuple[int, int, str]:
-    """The columns of what is on this line of a part, and its bar, open where a line break cuts it.
+    """The columns of a part on this line, and its bar, open where a line break cuts it.
 
-    `others` says whether its mention has parts before and after it. Where these are beyond a line break at which it
-    begins or ends, its corner goes on there.
+    `others` says whether its mention has parts before and after it. If these are beyond a line break at which the part
+    begins or ends, its corner points there.
     """
     left = min(columns[max(part[0], 0)][0], width - 1)  # a chunk of width 0 may be after the last column
     right = max(columns[min(part[1], len(columns)) - 1][1], left + 1)
@@ -173,7 +172,7 @@ def _stretch(part: Span, columns: Sequence[Span], width: int, others: tuple[bool
 
 
 def _label(mention: Mention, room: int) -> str:
-    """The label with its probability, alone or shortened, as there is room."""
+    """The label with its probability, alone or shortened, depending on the room."""
     name, probability = _printable(mention.label), mention.probability
     labels = (
         f"{name} {probability:.2f}" if probability is not None else name,
@@ -184,8 +183,7 @@ def _label(mention: Mention, room: int) -> str:
 
 
 def print_documents(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
-    """Prints sentences with their bars, and below each its alternatives where there are any; None is standard
-    output."""
+    """Print sentences with their bars, and their alternatives if there are any; None is standard output."""
     console = Console(file=file, highlight=False)
     styles = colours(labels)
     for document in documents:
@@ -200,7 +198,7 @@ def print_documents(documents: Iterable[Document], file: IO[str] | None, labels:
 
 
 def _alternative(ranked: RankedMentions, styles: dict[str, str], console: Console) -> Text:
-    """One of the best sets: its probability, and its mentions, on as many lines as they need."""
+    """One of the best sets: its probability and its mentions, on as many lines as they need."""
     mentions = Text("" if ranked.mentions else "no mentions", style="" if ranked.mentions else "italic")
     for index, mention in enumerate(ranked.mentions):
         words = words_of(mention)

@@ -1,4 +1,4 @@
-"""One diagram for each structure: builds its hypergraph, finds hyperpaths, and lays everything out."""
+"""One diagram per structure: it builds the hypergraph, finds hyperpaths, and lays everything out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIAGRAMS = {
     "mention-separators": "mention_separators:MentionSeparatorsDiagram",
     "tree": "tree:TreeDiagram",
 }
-"""By structure: the module here and the class, which are imported, and torch with them, when they are drawn."""
+"""Module and class by structure, imported, together with torch, when they are drawn."""
 
 
 def diagram_of(structure: str) -> type[Diagram]:

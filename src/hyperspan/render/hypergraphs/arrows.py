@@ -18,7 +18,9 @@ def straight_through(arrow: Arrow, dots: Sequence[Dot]) -> None:
 
 
 def arch(arrow: Arrow, head: Dot, top: Dot, child: Dot, *, shift: float = 8) -> None:
-    """Up from the head to the top of an arch, and down again to the child; `shift`: horizontally from their centres."""
+    """Up from the head to the top of an arch, and down to the child; `shift` is the horizontal distance from their
+    centres.
+    """
     up, down = head.x + shift, child.x - shift
     rise = (head.radius**2 - shift**2) ** 0.5
     land = (child.radius**2 - shift**2) ** 0.5 + TIP
@@ -27,8 +29,7 @@ def arch(arrow: Arrow, head: Dot, top: Dot, child: Dot, *, shift: float = 8) -> 
 
 
 def along_lane(arrow: Arrow, head: Dot, dots: Sequence[Dot], child: Dot) -> None:
-    """From the head into the lane of the dots, which are side by side, through all of them, and out of it to the
-    child."""
+    """From the head into the lane of the dots, through all of them, and out to the child."""
     if not dots:
         arrow.straight(head, child)
         return
@@ -40,8 +41,7 @@ def along_lane(arrow: Arrow, head: Dot, dots: Sequence[Dot], child: Dot) -> None
 
 
 def _beside(dot: Dot, bend: Point, distance: float) -> Point:
-    """Where an arrow touches a dot: to the side if the bend is far, so that a steep arrow passes by dots above and
-    below."""
+    """Where an arrow touches a dot: at its side if the bend is far, so that steep arrows avoid dots above and below."""
     down = bend[1] - dot.y
     if abs(down) > 5 * dot.radius:
         down = 0.7 * dot.radius * (1 if down > 0 else -1)

@@ -1,4 +1,4 @@
-"""The parts that all diagrams share: words above, mentions as brackets below, and a legend."""
+"""Elements of all diagrams: words above, mentions as brackets below, and a legend."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ MARGIN = 30
 BAND_GAP = 34  # between the bands of two types
 
 Legend = dict[str, tuple[str, str]]
-"""Colour and meaning of each kind of node or hyperedge; one without a meaning is not in the legend."""
+"""Colour and meaning of each kind of node or hyperedge; without a meaning it is not in the legend."""
 
 
 class Diagram(ABC, Generic[Node]):
-    """A sentence with a structure above it. A subclass builds the hypergraph, finds hyperpaths, and lays out the
-    nodes."""
+    """A sentence with a structure above it. Subclasses build the hypergraph, find hyperpaths and lay out nodes."""
 
     title: ClassVar[str]
     limits_width: ClassVar[bool] = False
-    """Whether the hypergraph can be limited to mentions of a maximal width."""
+    """Whether the hypergraph can be limited to mentions of a maximum width."""
     finds_discontinuous: ClassVar[bool] = False
-    """Whether mentions may have several parts."""
+    """Whether mentions may be discontinuous."""
     is_ambiguous: ClassVar[bool] = False
     """Whether several mention sets can share one hyperpath."""
     nodes: ClassVar[Legend]
     """By the first part of a node's label."""
     edges: ClassVar[Legend]
     min_column: ClassVar[int] = 168
-    """The least distance between two words."""
+    """The minimum distance between two words."""
 
     def __init__(self, words: Sequence[str], labels: Sequence[str], mentions: Sequence[Mention], max_width: int | None):
         self.words, self.labels, self.mentions = words, labels, mentions
@@ -51,7 +50,7 @@ class Diagram(ABC, Generic[Node]):
 
     @property
     def scope(self) -> str:
-        """What of the structure is drawn, as a sentence, where that is not all."""
+        """Which part of the structure is drawn, as a sentence; empty if all of it is."""
         return ""
 
     @staticmethod
@@ -68,20 +67,20 @@ class Diagram(ABC, Generic[Node]):
         """The hyperpath of the mentions, none of which conflict."""
 
     def keep_only(self, path: Hyperpath[Node]) -> None:
-        """Removes everything but this hyperpath."""
+        """Remove everything but this hyperpath."""
         self.graph = Hypergraph(self.graph.root, dict.fromkeys(path))  # a hyperpath may contain an edge twice
         self.path_only = True
 
     @abstractmethod
     def layout(self) -> float:
-        """Positions every node and draws the labels beside them; returns the y where this part ends."""
+        """Position every node and draw the labels next to them; return the y where this part ends."""
 
     @abstractmethod
     def draw_edge(self, edge: Hyperedge[Node], strong: bool) -> None:
-        """Draws one hyperedge as one arrow, with one head for each child."""
+        """Draw one hyperedge as one arrow, with one head for each child."""
 
     def draw(self, strong: set[Hyperedge[Node]]) -> Drawing:
-        """Draws everything: the `strong` edges and their nodes in full colour, the rest faint."""
+        """Draw everything: the `strong` edges and their nodes in full colour, the rest faint."""
         bottom = self.layout()
         for edge in self.graph.edges:
             self.draw_edge(edge, edge in strong)
@@ -108,15 +107,15 @@ class Diagram(ABC, Generic[Node]):
             self.drawing.text(self.x(i), 36, word, size=17, weight="bold")
 
     def draw_band_label(self, kind: int, y: float) -> None:
-        """Writes the number and the name of a type beside its nodes."""
+        """Write the number and the name of a type next to its nodes."""
         self.drawing.text(MARGIN, y + 4, f"{kind + 1}  {self.labels[kind]}", size=14, weight="bold", anchor="start")
 
     def draw_band_rule(self, y: float) -> None:
-        """Draws the line under the nodes of a type; the next band begins at `y`."""
+        """Draw the line under the nodes of a type; the next band begins at `y`."""
         self.drawing.rule(MARGIN, self.right, y - BAND_GAP / 2 - 20)
 
     def add_node(self, node: Node, x: float, y: float, label: tuple[str, str, str], radius: float = 19) -> None:
-        """Positions a node; the first part of its label decides its colour."""
+        """Position a node; the first part of its label decides its colour."""
         self.dots[node] = Dot(x, y, self.nodes[label[0]][0], label, radius)
 
     def arrow(self, kind: str, strong: bool) -> Arrow:

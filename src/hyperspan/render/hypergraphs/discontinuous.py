@@ -1,5 +1,4 @@
-"""The hypergraph of mentions with gaps: chains as in the segmental hypergraph, and below each first part what may
-follow it."""
+"""The hypergraph of discontinuous mentions: segmental chains, and below each first part its possible continuations."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from hyperspan.structures.graphs import (
 )
 from hyperspan.structures.mentions import AnyMention, Parts, with_parts
 
-INSIDE = 64  # from a T or G node to the node beside it
+INSIDE = 64  # from a T or G node to the node next to it
 BELOW = 46  # from a node to the one under it
 CHAIN = 140  # of a T node, its I and D nodes and their ends
 LANE = 168  # of a G node, its P and D nodes and their ends
@@ -29,7 +28,7 @@ STARTS = TOP + 66 + 78.0  # where the first T nodes are
 
 
 class _Rows:
-    """Rows of G nodes and what is below them, in which columns are taken from the top."""
+    """Rows of G nodes and the nodes below them; columns are allocated from the top."""
 
     def __init__(self, top: float):
         self.top = top
@@ -52,7 +51,7 @@ class _Rows:
 
 
 class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
-    """Gaps and later parts are as wide as those of the mentions, so that the picture stays small."""
+    """Gaps and later parts are as wide as those of the mentions, which keeps the picture small."""
 
     title = "Hypergraph of discontinuous mentions"
     limits_width = finds_discontinuous = True
@@ -66,7 +65,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         "P": ("#fbdcc0", "… starts at word i and contains word j"),
         "X": ("#dedede", "end of a mention"),
     }
-    edges: ClassVar[Legend] = {  # by the head and the first child, for two children by the head alone
+    edges: ClassVar[Legend] = {  # by the head and the first child; for two children, by the head alone
         "TX": ("#d9822b", "none starts here"),
         "TI": ("#8e44ad", "at least one does"),
         "on": ("#2e8b57", "a longer part, or a wider gap"),
@@ -83,7 +82,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
 
     @property
     def found(self) -> set[AnyMention]:
-        """The mentions as the hypergraph has them."""
+        """The mentions in the form of the hypergraph."""
         return {with_parts(mention.parts, self.labels.index(mention.label)) for mention in self.mentions}
 
     def build(self, max_width: int | None) -> Hypergraph[DiscontinuousNode]:
@@ -116,7 +115,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         return y - BAND_GAP
 
     def _add_chain(self, start: int, kind: int, y: float) -> float:
-        """The nodes of one start and type; returns where the next chain begins."""
+        """Add the nodes of one start and type; return where the next chain begins."""
         upper = f"{kind + 1}"
         self.add_node(DiscontinuousNode("T", start, kind), self.x(start), y, ("T", upper, f"{start + 1}"))
         chain = [node for node in self.graph.nodes if node.symbol == "I" and (node.start, node.kind) == (start, kind)]
@@ -132,7 +131,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         return rows.bottom
 
     def _add_end(self, parts: Parts, kind: int, place: tuple[float, float], rows: _Rows, above: int = -1) -> None:
-        """The node after a part, and all that follows, in rows below the one in which the part is."""
+        """Add the node after a part, and everything that follows, in rows below that of the part."""
         upper, (start, end) = f"{kind + 1}", parts[-1]
         node = DiscontinuousNode("D", kind=kind, parts=parts)
         if node not in self.graph.nodes:
@@ -177,7 +176,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         self.drawing.add(arrow, [head, *children], strong)
 
     def _draw_both(self, arrow: Arrow, node: DiscontinuousNode, head: Dot, children: list[Dot]) -> None:
-        """One stem, and an arrow to each of two children."""
+        """Draw one stem, and an arrow to each of two children."""
         below, onward = children
         joint = (head.x + 8, head.y + 30) if node.symbol == "D" else (head.x + 32, head.y + 18)
         arrow.stem(head, joint)

@@ -1,4 +1,4 @@
-"""The segmental hypergraph whose types run together: for each start, a row of I nodes for each set of types."""
+"""The segmental hypergraph with joint types: for each start, a row of I nodes for each set of types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, JointN
 from hyperspan.types import Mention
 
 MOST_TYPES = 4
-"""The most types that are drawn: each further one quadruples the hyperedges of a span."""
+"""The maximum number of types drawn: each further one quadruples the hyperedges of a span."""
 TOP = 96
 STARTS = TOP + 66 + 78.0  # where the first T nodes are
 LANE = 29  # between two arrows on the way to the next word
@@ -30,19 +30,19 @@ Types = tuple[int, ...]
 
 @dataclass
 class _Plan:
-    """Where the nodes and arrows of one start are, from the top of its rows."""
+    """Positions of the nodes and arrows of one start, from the top of its rows."""
 
     rows: dict[Types, float] = field(default_factory=dict)
-    """By the active types: the y of their I nodes."""
+    """The y of the I nodes, by active types."""
     arrows: dict[tuple[Types, Types, Types], float] = field(default_factory=dict)
-    """By the types that are active, those that go on and those that end: the y of an arrow to the next word."""
+    """The y of an arrow to the next word, by the types that are active, that continue and that end."""
     start: float = 0.0
     """The y of the T node."""
     height: float = 0.0
 
 
 class JointDiagram(Diagram[JointNode]):
-    """An X node is drawn on each arrow that leads to it: on the way to the next word, or below an I node."""
+    """An X node is drawn on each arrow that leads to it: towards the next word, or below an I node."""
 
     title = "Segmental hypergraph of joint types"
     limits_width = True
@@ -66,7 +66,7 @@ class JointDiagram(Diagram[JointNode]):
     def __init__(self, words: Sequence[str], labels: Sequence[str], mentions: Sequence[Mention], max_width: int | None):
         super().__init__(words, labels, mentions, max_width)
         self.radius = 13 + 6 * len(labels)  # of T and I nodes, whose labels list types
-        self.inside = 2 * self.radius + 34  # from a T node to the I node beside it
+        self.inside = 2 * self.radius + 34  # from a T node to the I node next to it
         self.aside = self.radius + 23  # from a T node to the line that leads to it
         along = self.radius + OUT + STEP * len(labels) + 8  # of X nodes, which no such line meets
         self.column = max(self.column, along + self.inside + self.aside)
@@ -87,7 +87,7 @@ class JointDiagram(Diagram[JointNode]):
     def bracket_ends(self, part: Mention) -> tuple[float, float]:
         return self.x(part.start) - 22, self.x(part.end - 1) + self.inside + 22
 
-    # -- places ---------------------------------------------------------------------------------------------------
+    # -- positions ------------------------------------------------------------------------------------------------
 
     def layout(self) -> float:
         inner: dict[int, list[JointNode]] = defaultdict(list)
@@ -112,7 +112,7 @@ class JointDiagram(Diagram[JointNode]):
         return y - BAND_GAP
 
     def _plan(self, start: int) -> _Plan:
-        """Rows of I nodes, and between and beside them a lane for each arrow to the next word."""
+        """Rows of I nodes, with a lane between and next to them for each arrow to the next word."""
         plan, ways = _Plan(), self._ways(start)
         states = sorted({edge.head.types for edge in self._leaving_inner(start)})
         crossing = sorted(
@@ -120,7 +120,7 @@ class JointDiagram(Diagram[JointNode]):
             key=lambda pair: (states.index(pair[0]) + states.index(pair[1]), pair),
         )
         free = row = -float(LANE)  # the lowest lane and the lowest row so far
-        below = 0.0  # what that row needs under it
+        below = 0.0  # the space needed below that row
         for rank, active in enumerate(states):
             beside = [ends for ends in ways.get((active, active), ()) if ends]
             above, under = beside[: (len(beside) + 1) // 2], beside[(len(beside) + 1) // 2 :]
@@ -141,7 +141,7 @@ class JointDiagram(Diagram[JointNode]):
         return plan
 
     def _ways(self, start: int) -> dict[tuple[Types, Types], list[Types]]:
-        """By the types that are active and those that go on, which types may end."""
+        """The types that may end, by the types that are active and those that continue."""
         found: dict[tuple[Types, Types], set[Types]] = defaultdict(set)
         for edge in self._leaving_inner(start):
             if edge.tail[-1].symbol == "I":
@@ -183,7 +183,7 @@ class JointDiagram(Diagram[JointNode]):
         self.drawing.add(arrow, [head, *children], strong)
 
     def _draw_beginning(self, arrow: Arrow, head: Dot, child: Dot) -> None:
-        """Up or down from a T node, and then to the right, so that arrows to distant rows pass by all others."""
+        """Up or down from a T node, then to the right, so that arrows to distant rows avoid all others."""
         if child.y == head.y:
             arrow.straight(head, child)
             return
@@ -192,7 +192,7 @@ class JointDiagram(Diagram[JointNode]):
         arrow.curve((x, head.y + side * rise), (x, child.y), (child.x - child.radius - 2, child.y))
 
     def _draw_choice(self, edge: Hyperedge[JointNode], head: Dot, strong: bool) -> None:
-        """Through all X nodes of the arrow: down where nothing follows, and else in the lane to the next word."""
+        """Through all X nodes of the arrow: down if nothing follows, else in the lane to the next word."""
         ends, following = _ends(edge), edge.tail[-1]
         if following.symbol == "X":
             arrow = self.arrow("IX", strong)
@@ -214,10 +214,10 @@ class JointDiagram(Diagram[JointNode]):
 
 
 def _ends(edge: Hyperedge[JointNode]) -> Types:
-    """The types of which a mention ends."""
+    """The types whose mention ends here."""
     return tuple(node.types[0] for node in edge.tail if node.symbol == "X")
 
 
 def _written(types: Types) -> str:
-    """Types as the label of a node lists them."""
+    """Types as listed in the label of a node."""
     return ",".join(f"{kind + 1}" for kind in types)

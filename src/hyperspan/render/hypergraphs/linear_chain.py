@@ -17,7 +17,7 @@ ASIDE = 130  # from the start to the first word, and from the last word to the e
 
 
 class LinearChainDiagram(Diagram[TagNode]):
-    """Tags of each word: outside on top, and under it a band for each type with its four tags."""
+    """The tags of each word: outside on top, and below it a band for each type with its four tags."""
 
     title = "Linear chain"
     min_column = 200

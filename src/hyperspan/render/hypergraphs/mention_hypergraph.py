@@ -12,7 +12,7 @@ LOWER = 84  # from a T node down to the row of I nodes, so that no line between 
 
 
 class MentionHypergraphDiagram(StartsDiagram):
-    """A band for each type: a row of T nodes, and under it one row of I nodes for all of them."""
+    """A band for each type: a row of T nodes, and below it one row of I nodes for all of them."""
 
     title = "Mention hypergraph"
     is_ambiguous = True

@@ -52,7 +52,7 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
         )
 
     def x(self, word: float) -> float:
-        """There is one more column before the first word."""
+        """The x of a word's column, with one more column before the first word."""
         return super().x(word + 1)
 
     @property
@@ -72,7 +72,7 @@ class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
         return bottom
 
     def _place_bands(self) -> float:
-        """Gives each type a band as high as its labels need; returns the y where the last band ends."""
+        """Give each type a band as high as its labels need; return the y where the last band ends."""
         nodes = [node for node in self.graph.nodes if node.symbol == "label"]
         used = {(node.kind, LABELS[node.label]) for node in nodes}
         self.inside: list[float] = []  # the y of each type's I nodes

@@ -1,5 +1,4 @@
-"""The segmental hypergraph as in the paper's figures: a column for each word, a band for each type, chains of I nodes
-in rows."""
+"""The segmental hypergraph as in the paper's figures: a column per word, a band per type, chains of I nodes in rows."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from hyperspan.structures.graphs import (
 from hyperspan.types import Mention
 
 ROW = 86  # between two chains of I nodes
-INSIDE = 64  # from a T node to the I node beside it
+INSIDE = 64  # from a T node to the I node next to it
 BELOW = 46  # from a node to the X node under it
 TOP = 96
 STARTS = TOP + 66 + 78.0  # where the first T nodes are
@@ -35,7 +34,7 @@ class StartsDiagram(Diagram[SegmentalNode]):
         "I": ("#fbeebc", "those that also contain word j"),
         "X": ("#dedede", "end of a mention"),
     }
-    edges: ClassVar[Legend] = {  # by the symbols of head and tail, for A and E by that of the head
+    edges: ClassVar[Legend] = {  # by the symbols of head and tail; for A and E, of the head
         "TX": ("#d9822b", "none starts here"),
         "TI": ("#8e44ad", "at least one does"),
         "II": ("#2e8b57", "a longer one follows"),

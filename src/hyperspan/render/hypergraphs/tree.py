@@ -29,8 +29,7 @@ NAMES = {"top": "R", "mention": "M", "inner": "N", "sequence": "S", "type": "T",
 
 
 class TreeDiagram(Diagram[ConstituencyNode]):
-    """A cell has the mention, its types below, and its content below these; to the right the sequence, which is
-    either."""
+    """A cell has the mention, its types below, its content below these; to the right the sequence, which is either."""
 
     title = "Tree"
     limits_width = True
@@ -54,7 +53,7 @@ class TreeDiagram(Diagram[ConstituencyNode]):
 
     def __init__(self, words: Sequence[str], labels: Sequence[str], mentions: Sequence[Mention], max_width: int | None):
         super().__init__(words, labels, mentions, max_width)
-        self.aside = 36 + SPACING * len(labels)  # from a mention to the sequence beside it
+        self.aside = 36 + SPACING * len(labels)  # from a mention to the sequence next to it
         self.column = max(self.column, 78 + 2 * self.aside)
         self.left = MARGIN + 40 + self.aside
 
@@ -69,7 +68,7 @@ class TreeDiagram(Diagram[ConstituencyNode]):
         return constituency_hypergraph(len(self.words), len(self.labels), max_width)
 
     def path(self) -> Hyperpath[ConstituencyNode]:
-        """The best hyperpath if each of the mentions scores 1, and any other -inf."""
+        """The best hyperpath if each of the mentions scores 1 and any other -inf."""
         return viterbi(self.graph, lambda edge: _type_weight(edge, self.mention_set))[1]
 
     def layout(self) -> float:
@@ -100,7 +99,7 @@ class TreeDiagram(Diagram[ConstituencyNode]):
         return self.x(len(self.words) - 1) + max(60, SPACING * len(self.labels) / 2)
 
     def draw_edge(self, edge: Hyperedge[ConstituencyNode], strong: bool) -> None:
-        """Omits empty sequences, which have no words."""
+        """Draw one hyperedge, except empty sequences, which have no words."""
         head = self.dots[edge.head]
         symbols = [NAMES[node.symbol] for node in (edge.head, *edge.tail)]
         arrow = self.arrow(symbols[0] if symbols[0] in "MS" else symbols[0] + symbols[-1], strong)
@@ -133,7 +132,7 @@ class TreeDiagram(Diagram[ConstituencyNode]):
         return None
 
     def _joint(self, edge: Hyperedge[ConstituencyNode], head: Dot, below: float) -> tuple[float, float]:
-        """Where an arrow forks: the later the last mention starts, the further to the right."""
+        """Where an arrow forks: further to the right the later the last mention starts."""
         return head.x + 12 * (edge.tail[-1].start - edge.head.start), head.y + below
 
     def draw_words(self) -> None:
