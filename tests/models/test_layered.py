@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.config import Config
@@ -93,7 +93,6 @@ def test_merging_layer_by_layer_leads_through_all_mentions(given: list[tuple[Men
         assert {int(b) for b in sequences.sentence} == {b for b, own in enumerate(layers) if len(own) >= depth}
 
 
-@settings(max_examples=40)
 @given(sentences, st.integers(0, 20))
 def test_a_batch_is_read_as_its_sentences_alone(given: list[Sentence], seed: int) -> None:
     model = model_of(seed)
@@ -114,7 +113,6 @@ def test_a_batch_is_read_as_its_sentences_alone(given: list[Sentence], seed: int
             assert best == found[index] and log_probability <= 0
 
 
-@settings(max_examples=40)
 @given(sentences, st.integers(0, 20))
 def test_training_scores_what_was_found_as_use_does(given: list[Sentence], seed: int) -> None:
     model = model_of(seed)

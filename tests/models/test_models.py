@@ -178,7 +178,9 @@ def best_possible(model: Model, sentences: list[Sentence]) -> float:
 
 @pytest.mark.parametrize("config", LEARNING_CASES, indirect=True)
 def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_path: Path) -> None:
-    sentences = corpus_for(config)[::2]  # half are learnt in half the time, the crossing and discontinuous ones among them
+    sentences = corpus_for(config)[
+        ::2
+    ]  # half are learnt in half the time, the crossing and discontinuous ones among them
     model = new_model(config, sentences)
     best = best_possible(model, sentences)
 

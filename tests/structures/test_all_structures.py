@@ -16,7 +16,6 @@ from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, Case
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
-drawn = settings(max_examples=30, deadline=None)
 
 
 def close(left: float, right: float, tolerance: float) -> bool:
@@ -24,7 +23,6 @@ def close(left: float, right: float, tolerance: float) -> bool:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_log_partition(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
@@ -35,7 +33,6 @@ def test_log_partition(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_log_prob_of_every_set(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
@@ -47,7 +44,6 @@ def test_log_prob_of_every_set(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_marginals(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
@@ -66,7 +62,6 @@ def test_marginals(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_entropy(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
@@ -75,7 +70,6 @@ def test_entropy(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_argmax(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
@@ -88,7 +82,6 @@ def test_argmax(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data(), k=st.sampled_from([1, 2, 5, 30, 1000]))
 def test_topk(structure: str, data: st.DataObject, k: int) -> None:
     """The log-probabilities in order, each the true one of its set; no set twice; ties in any order."""
@@ -106,7 +99,6 @@ def test_topk(structure: str, data: st.DataObject, k: int) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_condition(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
@@ -157,7 +149,6 @@ def test_condition(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_restrict(structure: str, data: st.DataObject) -> None:
     """Sums over the mentions of other types; where types depend on each other, that is said of all but two methods."""
@@ -192,7 +183,6 @@ def test_restrict(structure: str, data: st.DataObject) -> None:
 
 
 @structures
-@drawn
 @given(data=st.data())
 def test_samples_are_possible_sets(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])

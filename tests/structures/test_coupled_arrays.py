@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.structures import CoupledHypergraph
@@ -23,8 +23,10 @@ from tests.structures.test_segmental_arrays import both
 COUPLINGS = Couplings(dict.fromkeys(FAMILIES, -1.5), dict.fromkeys(FAMILIES, 0.5), mention=0.2, least=0.01, most=5)
 
 
-def check_equal(array: CoupledArrayHypergraph, tensor: CoupledHypergraph, tolerance: float) -> None:
-    """Everything that both offer."""
+def check_equal(
+    array: CoupledArrayHypergraph, tensor: CoupledHypergraph, tolerance: float, expected_f1: bool = True
+) -> None:
+    """Everything that both offer; the expected F1 takes by far the longest."""
     assert array.types == tensor.types and array.lengths == tensor.lengths and array.max_width == tensor.max_width
     log_partition = tensor.log_partition.numpy()
     assert array.log_partition == pytest.approx(log_partition, rel=tolerance, abs=10 * tolerance)
@@ -39,7 +41,8 @@ def check_equal(array: CoupledArrayHypergraph, tensor: CoupledHypergraph, tolera
     assert array.entropy == pytest.approx(tensor.entropy.numpy(), rel=10 * tolerance, abs=10 * tolerance)
     best = array.argmax()
     assert best == tensor.argmax()
-    assert array.expected_f1(best) == pytest.approx(tensor.expected_f1(best), abs=1e-9)
+    if expected_f1:
+        assert array.expected_f1(best) == pytest.approx(tensor.expected_f1(best), abs=1e-9)
     assert array.log_prob(best) == pytest.approx(tensor.log_prob(best).numpy(), rel=tolerance, abs=10 * tolerance)
     for ours, theirs in zip(array.topk(6), tensor.topk(6), strict=True):
         assert [mentions for mentions, _ in ours] == [mentions for mentions, _ in theirs]
@@ -50,7 +53,6 @@ def check_equal(array: CoupledArrayHypergraph, tensor: CoupledHypergraph, tolera
         assert ours.probabilities == pytest.approx(theirs.probabilities, abs=tolerance)
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     lengths=st.lists(st.integers(0, 6), min_size=1, max_size=4),
     c=st.integers(1, 7),
@@ -80,11 +82,16 @@ def test_coupled_array_hypergraph_equals_that_of_tensors(
     wide = [{*mentions, *([(0, n, 0)] if n > c else [])} for mentions, n in zip(chosen, lengths, strict=True)]
     for sets in (chosen, require, wide):
         assert array.log_prob(sets) == pytest.approx(tensor.log_prob(sets).numpy(), rel=tolerance, abs=10 * tolerance)
-    check_equal(array, tensor, tolerance)
-    check_equal(array.condition(require, forbid), tensor.condition(require, forbid), tolerance)
     restricted = tensor.restrict(kinds)
     assert isinstance(restricted, CoupledHypergraph)
-    check_equal(array.restrict(kinds), restricted, tolerance)
+    pairs = [
+        (array, tensor),
+        (array.condition(require, forbid), tensor.condition(require, forbid)),
+        (array.restrict(kinds), restricted),
+    ]
+    whose_f1 = data.draw(st.sampled_from(range(len(pairs))))
+    for index, (ours, theirs) in enumerate(pairs):
+        check_equal(ours, theirs, tolerance, expected_f1=index == whose_f1)
 
 
 @pytest.mark.parametrize("lengths", [[7, 0, 5], [0]])

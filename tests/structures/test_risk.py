@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
@@ -14,7 +14,6 @@ from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, edge_scores
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
     case = data.draw(STRUCTURES["segmental"])
@@ -25,7 +24,6 @@ def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
         assert value >= best - 1e-7
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_expected_f1_of_given_sets_equals_enumeration(data: st.DataObject) -> None:
     case = data.draw(STRUCTURES["segmental"])
@@ -34,7 +32,6 @@ def test_expected_f1_of_given_sets_equals_enumeration(data: st.DataObject) -> No
         assert math.isclose(brute.expected_f1(chosen), value, abs_tol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), threshold=st.sampled_from([0.1, 0.5, 0.9, 1.0]))
 def test_above_keeps_what_is_probable_enough(data: st.DataObject, threshold: float) -> None:
     case = data.draw(STRUCTURES["segmental"])
