@@ -33,8 +33,9 @@ SCHEMA = pa.schema(
     [("id", pa.string()), ("text", pa.string()), ("mentions", pa.list_(MENTION)), ("metadata", pa.string())],
     metadata={OURS: b"1"},
 )
-"""The output schema: offsets in characters (Unicode code points), metadata as a JSON object; `fragments` is null for
-contiguous mentions.
+"""The output schema: offsets in characters (Unicode code points), metadata as a JSON object.
+
+`fragments` is null for contiguous mentions.
 """
 ROWS, CHARACTERS = 1_000, 8_000_000
 """The maximum size of a row group, except for a single larger text."""

@@ -178,9 +178,7 @@ def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimit
 
 
 def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; one longer than :data:`hyperspan.corpora.source.LONGEST_LINE` bytes comes in several
-    parts.
-    """
+    """Lines with their ends; those over :data:`hyperspan.corpora.source.LONGEST_LINE` bytes come in several parts."""
     return iter(lambda: stream.readline(LONGEST_LINE), b"")
 
 

@@ -162,7 +162,7 @@ class ComputingThreads:
         self._asked.put((member, request))
 
     def serve(self, member: WorkerProcess) -> Any:
-        """Compute the requests of a worker until it sends another message, and return that; one of `LOST` if it has
+        """Compute the requests of a worker until it sends another message; return that, or one of `LOST` if it has
         died.
         """
         while True:

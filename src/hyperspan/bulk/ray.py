@@ -39,8 +39,9 @@ MOST_FEEDERS = 16
 PATIENCE = 30.0
 """The number of seconds without a worker after which a message explains the wait."""
 REACHABLE = 5.0
-"""The seconds within which a cluster must accept a connection; it must respond within six times as many, as Ray tries
-for 20.
+"""The seconds within which a cluster must accept a connection.
+
+It must respond within six times as many, as Ray tries for 20.
 """
 _PROBE = """
 import sys, ray
@@ -222,9 +223,7 @@ class _RayPool:
             self.running[actor.start.remote(self.files, self.device)] = (actor, None)
 
     def _give(self, actor: Any) -> None:
-        """Give an actor as many shards as it can process, or release it. A shard that killed several workers runs
-        alone.
-        """
+        """Give an actor all shards it can process, or release it. Shards that killed several workers run alone."""
         waiting, suspect = self.backlog.waiting, self.backlog.is_suspect
         given = [shard for other, shard in self.running.values() if other is actor and shard]
         while waiting and len(given) < self.share and not (given and (suspect(given[0]) or suspect(waiting[0]))):

@@ -1,7 +1,6 @@
-"""``annotate_dataset``: add mentions to a :class:`ray.data.Dataset`. For whole jobs use ``hyperspan bulk --engine
-ray``.
+"""``annotate_dataset``: add mentions to a :class:`ray.data.Dataset`.
 
-Nothing here imports ray before it is called.
+For whole jobs use ``hyperspan bulk --engine ray``. Nothing here imports ray before it is called.
 """
 
 from __future__ import annotations

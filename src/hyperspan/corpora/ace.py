@@ -230,7 +230,7 @@ class _Reading:
     headlines: list[Span]
 
     def text_spans(self, mentions: Iterable[Mention], problems: Problems) -> list[list[int]]:
-        """The content of <TEXT>, and of a <HEADLINE> outside it if it contains mentions, since most headlines are not
+        """The content of <TEXT>, and of a <HEADLINE> outside it that contains mentions: most headlines are not
         annotated.
         """
         annotated: set[Span] = set()

@@ -1,5 +1,4 @@
-"""Four lines per sentence, the layout of GENIA and ACE since Lu & Roth (2015): tokens, tags, mentions, and a blank
-line.
+"""Four lines per sentence, as in GENIA and ACE since Lu & Roth (2015): tokens, tags, mentions, blank line.
 
 ::
 

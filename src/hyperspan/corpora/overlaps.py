@@ -25,8 +25,9 @@ KINDS = {
     "same_type": "shares a word with another mention of the same type",
     "same_type_and_start": "shares a word with another mention of the same type that begins at the same word",
 }
-"""The relations of a mention to the others of its set. All but "none" can hold together: a middle one is inside and
-contains.
+"""The relations of a mention to the others of its set.
+
+All but "none" can hold together: a mention in the middle of three is "inside" and "contains".
 """
 
 
@@ -35,8 +36,9 @@ class Place:
     """The place of a mention among the others of its set."""
 
     depth: int
-    """The length of the longest chain of nested mentions that ends here: 1 is outermost. The same words are equally
-    deep.
+    """The length of the longest chain of nested mentions that ends here; 1 is outermost.
+
+    Mentions on the same words are equally deep.
     """
     kinds: frozenset[str]
     """The KINDS that hold for it."""

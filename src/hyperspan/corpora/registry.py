@@ -47,8 +47,7 @@ class Format:
     by_name: bool = False
     """Whether the suffix alone decides that a file is in this format, whatever its content."""
     holds_marking: bool = False
-    """Whether its writer handles partial annotation: it writes or refuses it, or never implies that a mention is
-    absent.
+    """Whether its writer handles partial annotation: writes it, refuses it, or never implies that a mention is absent.
     """
     needs_sentences: bool = True
     """Whether the writer uses sentences and tokens, rather than only text and mentions."""

@@ -180,9 +180,7 @@ def _document_key(files: Sequence[list[Document]]) -> str | None:
 
 
 def _grouped(files: Sequence[list[Document]], key: str | None) -> list[list[Document]]:
-    """The records of each document: those with the same value of the key or, without a key, of one file with the same
-    id.
-    """
+    """The records of each document: those with one value of the key or, without a key, with one id in a file."""
     groups: dict[object, list[Document]] = {}
     found = False
     for number, file in enumerate(files):

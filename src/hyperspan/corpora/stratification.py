@@ -17,9 +17,7 @@ from random import Random
 MOST_PASSES = 20
 """The maximum number of passes over all units to look for moves that help."""
 STARTS, MOST_UNITS = 8, 2_000
-"""The number of shuffles tried, of which the best is kept; only with at most MOST_UNITS units, which are hard to share
-out.
-"""
+"""The number of shuffles tried; the best is kept. Only with at most MOST_UNITS units, since few are hard to balance."""
 MOST_SWAPPED = 300
 """With up to this many units, pairs are swapped too."""
 LEAST_GAIN = 1e-9

@@ -78,8 +78,9 @@ def compare(
     seed: int = 0,
     level: float = 0.95,
 ) -> Comparison:
-    """Compare two systems by micro precision, recall and F1 on the same sentences or documents; differences are B minus
-    A.
+    """Compare two systems on the same sentences or documents by micro precision, recall and F1.
+
+    Differences are B minus A.
 
     >>> from hyperspan.types import Mention, Sentence
     >>> words, mention = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC")

@@ -102,8 +102,9 @@ class MentionDifference:
 
     @property
     def cost(self) -> float:
-        """How confident the model is in its error: 1 - p of the missed mention plus p of the wrong one; without p, 1
-        for each.
+        """How confident the model is in its error.
+
+        1 - p of the missed mention plus p of the wrong one; without p, 1 for each.
 
         >>> gold, predicted = Mention(0, 1, "A", probability=0.25), Mention(0, 1, "B", probability=0.5)
         >>> MentionDifference("wrong type", gold, predicted, 1).cost

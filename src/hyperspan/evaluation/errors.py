@@ -34,9 +34,7 @@ class SentenceErrors:
 
     @property
     def probability_ratio(self) -> float | None:
-        """The probability of the predicted set divided by that of the gold set; inf if gold is impossible, None if
-        unknown.
-        """
+        """Probability of the predicted set over that of the gold set; inf if gold is impossible, None if unknown."""
         if self.gold_log_probability is None or self.predicted_log_probability is None:
             return None
         log_ratio = self.predicted_log_probability - self.gold_log_probability

@@ -20,9 +20,7 @@ from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 
 class JudgedSets(Protocol):
-    """The log-probability of each set of a sentence, and the probability of each of their mentions that a model can
-    find.
-    """
+    """The log-probability of each set of a sentence, and the probability of each of their representable mentions."""
 
     @property
     def sets(self) -> tuple[float | None, ...]: ...

@@ -23,8 +23,9 @@ CANDIDATE_THRESHOLD = 0.01
 
 
 class SentenceRecognizer(Protocol):
-    """A model that can be scored: :class:`hyperspan.inference.annotator.Annotator`, or a subclass of this with
-    `recognize`.
+    """A model that can be scored.
+
+    Use :class:`hyperspan.inference.annotator.Annotator`, or a subclass of this with `recognize`.
     """
 
     @property
@@ -43,9 +44,7 @@ class SentenceRecognizer(Protocol):
         return False
 
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
-        """The sentences with their most probable mention sets, or with all mentions of at least probability
-        `threshold`.
-        """
+        """The sentences with their most probable mention sets, or with all mentions of at least this probability."""
         ...
 
 

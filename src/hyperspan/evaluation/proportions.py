@@ -96,9 +96,7 @@ def beta_cdf(value: float, a: float, b: float) -> float:
 
 
 def _beta_tail(value: float, a: float, b: float) -> float:
-    """The same by its continued fraction, 1 / (1 + d1 / (1 + d2 / (1 + …))), evaluated from a depth where it has
-    converged.
-    """
+    """The same by its continued fraction, 1 / (1 + d1 / (1 + d2 / (1 + …))), from a depth where it has converged."""
     fraction = 1.0
     for m in range(20 + int(2 * math.sqrt(a + b)), 0, -1):
         even = m * (b - m) * value / ((a + 2 * m - 1) * (a + 2 * m))

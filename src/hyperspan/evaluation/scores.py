@@ -120,8 +120,9 @@ class Report:
     by_gap: dict[str, Score]
     """Discontinuous mentions by the number of words in their widest gap."""
     by_depth: dict[str, Slice]
-    """By nesting depth: the length of the longest chain of nested mentions, in the same set, that ends at a mention.
-    "1" is outermost.
+    """By nesting depth: the length of the longest chain of nested mentions that ends at a mention. "1" is outermost.
+
+    The chain consists of mentions of the same set, gold or predicted.
     """
     by_overlap: dict[str, Slice]
     """By kind of overlap with other mentions of the same set: :data:`hyperspan.corpora.overlaps.KINDS`."""

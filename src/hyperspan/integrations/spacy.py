@@ -47,8 +47,7 @@ Span.set_extension(PARTS, getter=parts_of_span, force=True)
 
 
 class Component(Pipe):
-    """The component that ``nlp.add_pipe("hyperspan", config={…})`` adds. It only predicts; train with ``hyperspan
-    train``.
+    """The component that ``nlp.add_pipe("hyperspan", config={…})`` adds. It is trained with ``hyperspan train``.
 
     The settings, in `cfg`, may be changed at any time:
 

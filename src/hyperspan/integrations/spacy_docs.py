@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from hyperspan.text.tokenize import Tokenizer
 
 ALIGNMENTS = ("expand", "contract", "strict")
-"""What to do with a mention that begins or ends inside a token: take all tokens it touches, those inside it, or drop
-it.
-"""
+"""For a mention that begins or ends inside a token: take all tokens it touches, only those inside it, or drop it."""
 SOURCES = ("hyperspan", "spacy")
 """Whose sentences, and whose tokens, a model reads."""
 

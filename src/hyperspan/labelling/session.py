@@ -69,9 +69,7 @@ class LabellingSession:
         return states[-1] if states else NEW_ITEM
 
     def revision(self, item: str) -> int:
-        """A number that grows with every decision about a sentence, and when another model or a new label changes
-        drafts.
-        """
+        """A number that grows with every decision about a sentence, and when a new model or label changes drafts."""
         return self._events.get(item, 0) + self._redrafts
 
     def check_item(self, item: str) -> None:

@@ -39,8 +39,9 @@ class Suggestion:
     """The higher, the more uncertain the model."""
     words: int
     draft: Document
-    """The model's prediction with probabilities, marked as not annotated. A sentence is a document with its origin as
-    metadata.
+    """The model's prediction with probabilities, marked as not annotated.
+
+    A suggested sentence is a document with its origin in the metadata.
     """
 
 

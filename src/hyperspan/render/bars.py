@@ -23,9 +23,7 @@ from hyperspan.render.page_style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TI
 from hyperspan.types import Mention
 
 LABEL_INTERVAL = 35
-"""A label is repeated after this many characters, when a new line has probably begun; on a wide page, after twice as
-many.
-"""
+"""The number of characters after which a label is repeated on a narrow page; twice as many on a wide one."""
 TOOLTIPS = 12
 """The tooltip of a segment names this many mentions."""
 EXCERPT_CHARACTERS = 90

@@ -125,7 +125,7 @@ class Batcher:
         return sum(job.left for job in list(self._accepted))
 
     def ahead(self, size: float) -> float:
-        """The work done before a job of this size: as much of every other request, since those that got least come
+        """The work done before a job of this size: as much of each other request, since those that got least come
         first.
         """
         most = max(size, MAX_SLICE)

@@ -109,8 +109,9 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _check_values(body: bytes) -> None:
-    """Refuse more values than any request needs, before they are created. Each one after the first has a comma or
-    colon.
+    """Refuse more values than any request needs, before they are created.
+
+    Each value after the first has a comma or colon.
     """
     if body.count(b",") + body.count(b":") <= MOST_VALUES:  # including those in texts
         return

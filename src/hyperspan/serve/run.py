@@ -54,8 +54,9 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None
 
 
 def label(desk: LabellingDesk, port: int = 0, on_link: Callable[[str], None] = print) -> None:
-    """Serve a labelling session to this machine until the process is stopped; `on_link` gets the address with its
-    token.
+    """Serve a labelling session to this machine until the process is stopped.
+
+    `on_link` is called with the address, which includes the token.
     """
     token = secrets.token_urlsafe(24)
     settings = Settings(api_key=token)

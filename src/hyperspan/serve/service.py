@@ -169,8 +169,9 @@ class Service:
             raise overloaded("the server has stopped working; it must be started again", 60, "not_ready")
 
     def check_slot(self, kind: str) -> None:
-        """Raise an error if no slot of this kind is free. Incomplete bodies hold none, so that slow senders cannot take
-        all.
+        """Raise an error if no slot of this kind is free.
+
+        Requests with incomplete bodies hold no slot, so that slow senders cannot take all of them.
         """
         if self.taken[kind] >= self.settings.max_requests:
             self.metrics.shed.add(1, kind)

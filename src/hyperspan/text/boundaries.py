@@ -107,9 +107,7 @@ def _after(text: str, place: int, end: int) -> int:
 
 
 def _ends(text: str, begin: int, stop: re.Match[str], after: int, end: int, lower: bool) -> bool:
-    """Whether the stop ends a sentence that began at `begin`, if the text continues at `after`; `lower`: no capitals at
-    all.
-    """
+    """Whether a stop ends the sentence from `begin`, if the text continues at `after`; `lower`: no capitals."""
     mark = text[stop.start()]
     if mark in _WIDE_STOPS:
         return _NO_SENTENCE.match(text, after, end) is None

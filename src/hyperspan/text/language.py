@@ -29,9 +29,7 @@ _OTHER_FUNCTION_WORDS = frozenset(
     och att som är inte på med för till det av jag og ikke
     """.split()
 )
-"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and Scandinavian languages that are rare in
-English.
-"""
+"""Frequent words of Spanish, French, German, Italian, Portuguese, Dutch and Scandinavian, rare in English."""
 _LEAST_OTHER, _LEAST_OTHER_SHARE = 3, 0.2
 """The minimum number of different such words in a text of another language, and their share; names have one or two."""
 _LEAST_CHARACTERS = 4

@@ -36,8 +36,7 @@ EXTENDING = "\u0e33\u0eb3\uff9e\uff9f"
 STACKING = "\u1039\u17d2\u1a60\u1b44\ua9c0"
 """Marks that stack the next character below: viramas of Myanmar, Khmer (coeng), Tai Tham, Balinese and Javanese."""
 UNIT, MARK = "\ufdd0", "\u0301"
-"""Placeholders for a character of such a script (a noncharacter), and for one that belongs to the character before (a
-mark).
+"""Placeholders for a character of such a script (a noncharacter), and for one that belongs to the one before (a mark).
 """
 
 

@@ -18,7 +18,7 @@ def straight_through(arrow: Arrow, dots: Sequence[Dot]) -> None:
 
 
 def arch(arrow: Arrow, head: Dot, top: Dot, child: Dot, *, shift: float = 8) -> None:
-    """Up from the head to the top of an arch, and down to the child; `shift` is the horizontal distance from their
+    """Up from the head to the top of an arch, and down to the child; `shift` is the horizontal offset from their
     centres.
     """
     up, down = head.x + shift, child.x - shift
