@@ -1,4 +1,4 @@
-"""The systems that can be trained, by name, and how they are kept in a folder."""
+"""The systems that can be trained, by name, and how they are stored in a folder."""
 
 from __future__ import annotations
 

@@ -30,16 +30,16 @@ from hyperspan.vocabulary import Vocabulary
 
 
 class Model(nn.Module):
-    """A model that can be trained, kept in a folder, and asked for mentions."""
+    """A model that can be trained, saved to a folder, and used to find mentions."""
 
     allowed_mentions: str = "overlapping in any way"
-    """Which mentions a sentence may have."""
+    """A description of the mentions that a sentence may have."""
     over_spans: bool = True
-    """Whether all spans of a sentence are looked at, so that long ones need much memory."""
+    """Whether the model scores all spans of a sentence, so that long sentences need much memory."""
     can_skip: bool = False
-    """Whether words at which no mention is likely to begin can be passed over in inference."""
+    """Whether inference can skip words at which a mention is unlikely to begin."""
     needs_vectors: ClassVar[bool] = True
-    """Whether its encoder must be dense."""
+    """Whether the model needs an encoder that produces vectors."""
     encoder: Encoder
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
@@ -51,7 +51,7 @@ class Model(nn.Module):
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""
         self.options = InferenceOptions()
-        """Precision and skipping, which trade exactness for speed in inference."""
+        """Precision and skipping, which trade accuracy for speed in inference."""
 
     @classmethod
     def limits_width(cls, config: Config) -> bool:
@@ -60,52 +60,51 @@ class Model(nn.Module):
 
     @classmethod
     def has_independent_types(cls, config: Config) -> bool:
-        """Whether it can learn from sentences that are annotated with some of its types only."""
+        """Whether the model can learn from sentences annotated with only some of its types."""
         return False
 
     @classmethod
     def can_condition(cls, config: Config) -> bool:
-        """Whether it can learn from sentences that are annotated in part in any way, since it sums over all sets that
-        agree."""
+        """Whether the model can learn from any partial annotation, by summing over all sets that agree with it."""
         return False
 
     @classmethod
     def can_learn_from_teachers(cls, config: Config) -> bool:
-        """Whether its distributions have a cross-entropy under those of another model of its kind."""
+        """Whether its distributions have a cross-entropy with those of a teacher of the same kind."""
         return False
 
     @classmethod
     def finds_discontinuous(cls, config: Config) -> bool:
-        """Whether mentions may have several parts, with words between them."""
+        """Whether the model finds discontinuous mentions."""
         return False
 
     @property
     def discontinuous(self) -> bool:
-        """The same of this model."""
+        """Whether this model finds discontinuous mentions."""
         return self.finds_discontinuous(self.config)
 
     @classmethod
     def can_calibrate(cls, config: Config) -> bool:
-        """Whether each type can have a temperature and a bias of its own."""
+        """Whether each type can have its own temperature and bias."""
         return False
 
     @classmethod
     def can_couple(cls, config: Config) -> bool:
-        """Whether couplings can make its mentions depend on each other."""
+        """Whether couplings between mentions can be fitted to the model."""
         return False
 
     @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
-        """The configuration with what this model takes from the training sentences, as far as it is not given."""
+        """Complete the configuration with values that this model derives from the training sentences, unless given."""
         return config
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Raises an InputError where a configuration asks for what this model cannot do."""
+        """Raise an InputError if a configuration asks for something that this model cannot do."""
 
     @classmethod
     def dropouts(cls, config: Config) -> dict[str, float]:
-        """The dropout of this model, by its key; that of its encoder apart."""
+        """The dropout rates of this model, without its encoder, by configuration key."""
         return {}
 
     @property
@@ -114,11 +113,11 @@ class Model(nn.Module):
 
     @property
     def parameter_count(self) -> int:
-        """How many numbers it has learnt."""
+        """The number of trainable parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def for_inference(self, precision: str = "float32", skip: float | None = None) -> Self:
-        """The model itself, ready for use; :func:`hyperspan.load` says what precision and skip are."""
+        """Prepare the model for inference and return it; for `precision` and `skip` see :func:`hyperspan.load`."""
         check_precision(precision, self.device.type)
         skip = math.inf if skip is None else skip
         kind = self.config.model.kind
@@ -131,52 +130,52 @@ class Model(nn.Module):
         return self.eval()
 
     def inference(self) -> AbstractContextManager[Any]:
-        """Within it nothing is kept for gradients."""
+        """A context in which nothing is stored for gradients."""
         return torch.inference_mode()
 
     def save(self, folder: Path) -> None:
-        """Writes the model to a folder."""
+        """Write the model to a folder."""
         from hyperspan.models.storage import save_model
 
         save_model(self, folder)
 
     @property
     def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch in inference."""
+        """The size of an inference batch: sentences × words × widths."""
         return batch_entries(self.device.type)
 
     @property
     def context(self) -> int:
-        """How many words of the document it reads before and after a sentence, where the sentence has them."""
+        """How many words of document context the model reads before and after a sentence, if there are any."""
         return self.encoder.context
 
     @property
     def reads_tags(self) -> bool:
-        """Whether it was trained with part-of-speech tags, without which it finds less."""
+        """Whether the model was trained with part-of-speech tags; it finds less without them."""
         return self.encoder.reads_tags
 
     @property
     def joins_documents(self) -> bool:
-        """Whether documents of one sentence that follow each other are one text for it."""
+        """Whether consecutive one-sentence documents form one text for the model."""
         return self.config.data.joined
 
     @property
     def reads_ids(self) -> bool:
-        """Whether `distribution_of` takes batches that others have collated, as :mod:`hyperspan.collation` does."""
+        """Whether `distribution_of` accepts batches collated outside the model, by :mod:`hyperspan.collation`."""
         return False
 
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
-        """The sentences as this model reads them, on its device."""
+        """Collate the sentences into a batch on the model's device."""
         return self.encoder.collate(sentences, self.device)
 
     def gold(self, sentence: Sentence) -> set[Mention]:
-        """The mentions of a sentence as its distributions take them; those with gaps only where it finds such, or as
-        hulls."""
+        """The gold mentions of a sentence, as its distributions expect them; discontinuous ones only if the model finds
+        them, or else as hulls."""
         hulls = self.config.model.discontinuous == "hull"
         return self.vocabulary.gold(sentence, discontinuous=self.discontinuous, hulls=hulls)
 
     def marks(self, sentences: Sequence[Sentence]) -> PartialMarks | None:
-        """What sentences say of partial annotation, as its distributions take it; None where all of all of them is
+        """The partial annotation of sentences, as its distributions expect it; None if all sentences are fully
         annotated."""
         return self.vocabulary.marks(sentences, discontinuous=self.discontinuous)
 
@@ -187,10 +186,10 @@ class Model(nn.Module):
         batch: Batch | None = None,
         rates: ExpectedRates | None = None,
     ) -> Loss:
-        """What training minimises, for each sentence; with `lm_loss`, that of a language model is added.
+        """The training loss of each sentence; `lm_loss` adds that of a language model.
 
-        `batch` are the sentences collated, if they are already; `rates` how many mentions sentences that are annotated
-        in part have.
+        `batch` holds the collated sentences, if available; `rates` the expected mention rates of partially annotated
+        sentences.
         """
         batch = batch or self.collate(sentences)
         layers = self.encoder(batch)
@@ -215,7 +214,7 @@ class Model(nn.Module):
         marks: PartialMarks,
         rates: ExpectedRates | None = None,
     ) -> Loss:
-        """The same of sentences that are annotated in part; of models that can learn from them."""
+        """The loss of partially annotated sentences, for models that can learn from them."""
         raise NotImplementedError
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
@@ -223,22 +222,22 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def quick_distribution(self, sentences: Sequence[Sentence]) -> Distribution:
-        """The same: passing words over saves no time here."""
+        """The same distribution: skipping words saves no time here."""
         return self.distribution(sentences)
 
     def distribution_of(self, batch: Batch) -> Distribution:
-        """The same for a batch that is collated already."""
+        """The distribution of a batch that is already collated."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
-        """The weights of features that have names, and the roles of their columns; none where a model has only
-        vectors."""
+        """The weights of named features, and the roles of their columns; empty for a model that uses only vectors."""
         return []
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Those mentions that the model can represent together, in a batch whose longest sentence has `longest`
+        """The subset of mentions that the model can represent, in a batch whose longest sentence has `longest`
         words."""
         return mentions
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Chooses on dev, once training is over, what training does not; and puts it into the configuration."""
+        """Choose post-training values, such as calibration and thresholds, on dev, and store them in the
+        configuration."""

@@ -1,7 +1,6 @@
-"""A linear-chain CRF over BIOHD tags, one chain for each type: :mod:`hyperspan.models.biohd_tags` says what the tags
-are.
+"""A linear-chain CRF over BIOHD tags (:mod:`hyperspan.models.biohd_tags`), one chain per type.
 
-All chains read one encoder, and say nothing about each other. Each has its own scores of tags and of steps between
+All chains share one encoder and are independent of each other. Each has its own scores of tags and of steps between
 them. The chains of all types and sentences are computed together.
 """
 
@@ -33,7 +32,7 @@ from hyperspan.vocabulary import Vocabulary
 class TypeChains:
     """Chains of t tags over the words of each sentence, one for each of m types, which share no scores of steps.
 
-    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t); `inside` (B, n) says which words are in their sentence.
+    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t); `inside` (B, n) marks the words inside their sentence.
     -inf makes a step or a first tag impossible.
     """
 
@@ -43,11 +42,11 @@ class TypeChains:
 
     @property
     def _by_word(self) -> tuple[Tensor, ...]:
-        """(B, m, t) a word, 0 in padding."""
+        """(B, m, t) per word, 0 in padding."""
         return self.emit.masked_fill(~self.inside[..., None, None], 0.0).unbind(1)
 
     def _before(self) -> list[Tensor]:
-        """(B, m, t) a word: the log-sum over all ways to get to each tag; in padding those of the last word."""
+        """(B, m, t) per word: the log-sum over all paths to each tag; in padding those of the last word."""
         emit = self._by_word
         before = [emit[0] + self.first]
         for position in range(1, len(emit)):
@@ -69,7 +68,7 @@ class TypeChains:
         return own.sum(1) + steps.sum(1) + begin
 
     def posteriors(self) -> Tensor:
-        """(B, n, m, t): how probable each tag is; anything in padding."""
+        """(B, n, m, t): the probability of each tag; arbitrary in padding."""
         emit, before = self._by_word, self._before()
         after = [torch.zeros_like(emit[0])]
         for position in range(len(emit) - 1, 0, -1):
@@ -79,7 +78,7 @@ class TypeChains:
         return (both - log_sum(before[-1], 2)[:, None, :, None]).exp()
 
     def best(self) -> Tensor:
-        """(B, n, m): the best tags; of equal ones the first. In padding they repeat the last one."""
+        """(B, n, m): the best tags; ties go to the first. In padding they repeat the last one."""
         emit = self._by_word
         value, came_from = emit[0] + self.first, list[Tensor]()
         stay = torch.arange(value.shape[2], device=value.device).expand_as(value)
@@ -109,7 +108,7 @@ class Biohd(Model):
         self.register_buffer("_illegal", ~legal, persistent=False)
         given = config.discontinuous
         self.limits = Limits(given.parts, 0, given.gap, 0)
-        """Of gaps and parts; chains limit no widths."""
+        """The limits on gaps and parts; chains do not limit widths."""
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -160,18 +159,18 @@ class Biohd(Model):
         return Loss((chains.log_partition - chains.score(wanted)).sum(1).clamp(min=0.0), tuple(left_out))
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Chooses the bias of the tags of discontinuous mentions, by F1 on dev."""
+        """Choose the bias of the tags of discontinuous mentions by F1 on dev."""
         tune_discontinuous_bias(self, self.found_at, sentences)
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        """From a bias to the mentions found with it."""
+        """Return a function from a bias to the mentions found with it."""
         batch = self.collate(sentences)
         words = self.encoder(batch)[-1]
         return lambda bias: self._sets(words, batch, bias).argmax()
 
     def distribution(self, sentences: Sequence[Sentence]) -> GreedySets:
-        """What the best tags stand for. The probability of a mention is that of its least probable tag: it is no more
-        probable than that."""
+        """The mentions that the best tags encode. The probability of a mention is that of its least probable tag, an
+        upper bound."""
         batch = self.collate(sentences)
         return self._sets(self.encoder(batch)[-1], batch, self.config.discontinuous.bias)
 

@@ -1,19 +1,18 @@
-"""BIOHD tags (Tang et al. 2013; Metke-Jimenez & Karimi 2015): mentions with gaps, and those that overlap them, in one
-tag a word.
+"""BIOHD tags (Tang et al. 2013; Metke-Jimenez & Karimi 2015): discontinuous mentions and those that overlap them, in
+one tag per word.
 
-B and I are the words of a mention of one part. BD and ID are words of a segment that belongs to one mention with a gap,
+B and I are the words of a contiguous mention. BD and ID are words of a segment that belongs to one mention with a gap,
 or to one that shares words with such a mention. BH and IH are words of a segment that several of these share: their
-head. All is of one type; each type has tags of its own, so that types may overlap.
+head. This describes one type; each type has its own tags, so types may overlap.
 
 *From tags to mentions.* A segment of B and I is a mention. A D segment belongs to the nearest head, if there are no
 more words between them than a gap may have, and both are a mention: of one part, if no word is between them. D segments
 without a head are joined with the next ones in order, as far as gaps allow: up to P of them are one mention, more are
-pairs. What has nothing to join is no mention.
+pairs. A segment with nothing to join is not a mention.
 
-*From mentions to tags.* Not every set has tags that stand for it. Three ways are tried, and the one whose tags lead
-back to the set with the fewest errors is taken: all mentions as above; without those of one part that share words with
-one of several; and those of one part alone. In each, of mentions of one part that overlap each other the outermost is
-kept.
+*From mentions to tags.* Not every set can be encoded. Three encodings are tried, and the one that decodes to the set
+with the fewest errors is used: all mentions as above; without contiguous mentions that share words with a discontinuous
+one; and only contiguous mentions. In each, only the outermost of overlapping contiguous mentions is kept.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from hyperspan.structures.tags import outermost
 
 TAGS = ("O", "B", "I", "BD", "ID", "BH", "IH")
 OUTSIDE, BEGIN, BEGIN_D, BEGIN_H = 0, 1, 3, 5
-"""A tag that goes on is one higher than the one that begins."""
+"""A continuing tag is one higher than its beginning tag."""
 OF_PARTS = range(BEGIN_D, len(TAGS))
-"""The tags of mentions with gaps, and of those that share words with them."""
+"""The tags of discontinuous mentions, and of mentions that share words with them."""
 Span = tuple[int, int]
 
 
 def may_follow(tag: int, following: int) -> bool:
-    """Whether a tag may follow another; none may go on with what has not begun.
+    """Whether a tag may follow another; a continuing tag needs its beginning tag before it.
 
     >>> may_follow(BEGIN_D, BEGIN_D + 1), may_follow(OUTSIDE, BEGIN_D + 1)
     (True, False)
@@ -42,7 +41,7 @@ def may_follow(tag: int, following: int) -> bool:
 
 
 def tags_of_parts(mentions: Iterable[AnyMention], length: int, limits: Limits) -> list[int]:
-    """The tags of a sentence with these mentions of one type, which stand for them as far as tags can.
+    """The tags of a sentence that best encode these mentions of one type.
 
     >>> limits = Limits(parts=2, width=9, gap=3, later_width=9)
     >>> both = {(0, 4, 0, ((0, 1), (3, 4))), (2, 4, 0)}  # left … ventricle, right ventricle
@@ -69,7 +68,7 @@ def _words(mention: AnyMention) -> Iterator[int]:
 
 
 def _tags(together: Sequence[AnyMention], alone: Iterable[Mention], length: int) -> list[int]:
-    """Mentions as D and H, and others, of which those stay that overlap none."""
+    """The tags with some mentions as D and H, and those of the others that overlap nothing."""
     tags = [OUTSIDE] * length
     owners: list[set[int]] = [set() for _ in range(length)]
     starts: set[int] = set()
@@ -103,7 +102,7 @@ def segments_of_tags(tags: Sequence[int]) -> dict[int, list[Span]]:
 
 
 def mentions_of_parts(tags: Sequence[int], kind: int, limits: Limits) -> set[AnyMention]:
-    """The mentions of a type that tags stand for, none of which goes on with what has not begun.
+    """The mentions of a type that a valid tag sequence encodes.
 
     >>> sorted(mentions_of_parts((3, 0, 3, 5), 1, Limits(parts=2, width=9, gap=3, later_width=9)))
     [(0, 4, 1, ((0, 1), (3, 4))), (2, 4, 1)]
@@ -138,7 +137,7 @@ def _joined(parts: Sequence[Span], kind: int) -> AnyMention:
 
 
 def _in_order(segments: Sequence[Span], limits: Limits) -> Iterator[list[Span]]:
-    """Segments with no more words between them than a gap may have, up to P together; of more, two and two."""
+    """Segments with no more words between them than a gap may have, in groups of up to P; longer runs in pairs."""
     near: list[list[Span]] = []
     for segment in segments:
         if near and _between(near[-1][-1], segment) <= limits.gap:

@@ -1,12 +1,12 @@
-"""Chooses the calibration by type of a segmental model, so that the probabilities of the mentions it finds are right on
-dev.
+"""Fit the per-type calibration of a segmental model, so that the probabilities of the mentions it finds are calibrated
+on dev.
 
-What is minimised is the cross-entropy of the mentions in the most probable sets, right or wrong, and a small share of
-the negative log-likelihood of all chains. The sets stay the same, whatever is chosen
-(:mod:`hyperspan.structures.segmental_calibration`), so the mentions are those of the model. All types are first given
-one temperature and one bias; each type then departs from them as far as its mentions outweigh a penalty, so that rare
-types stay close. A model that is calibrated already goes from the values that it has towards these, as far as the
-mentions of a type outweigh :data:`PRIOR_MENTIONS`.
+The loss is the cross-entropy of the mentions in the most probable sets (correct or not) plus a small share of the
+negative log-likelihood of all chains. Calibration does not change the most probable sets
+(:mod:`hyperspan.structures.segmental_calibration`), so the predicted mentions stay the same. All types first share one
+temperature and one bias; each type then departs from them, against a penalty, so that rare types stay close. A model
+that is already calibrated moves from its current values towards these, weighted by the mentions of a type against
+:data:`PRIOR_MENTIONS`.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ from hyperspan.structures.mentions import MentionSets
 from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_bias, chain_leads
 
 FACTORS = np.array([1.06**step for step in range(-5, 12)])
-"""What the temperature of the model is multiplied by: from 0.75 to 1.9."""
+"""Factors for the temperature of the model, from 0.75 to 1.9."""
 BIASES = np.arange(0.0, -2.51, -0.125)
 LIKELIHOOD_SHARE = 0.05
-"""The weight of the likelihood of chains beside that of mentions that are found."""
+"""The weight of the chains' likelihood relative to that of predicted mentions."""
 SPREAD = (0.3, 0.7)
-"""Departures, in the logarithm of a temperature and in a bias, that have a penalty of 1 times the following."""
+"""Departures, in log-temperature and in bias, that cost 1 times the penalties below."""
 MODEL_PENALTY, TYPE_PENALTY = 2.0, 10.0
-"""In nats: of all types together from the temperature of the model, and of one type from those."""
+"""In nats: the penalty of all types together from the temperature of the model, and of one type from the shared
+values."""
 SURER = 5.0
-"""How many times the penalty of all types together is larger where the model becomes surer than it is."""
+"""The factor on the penalty of all types together when the model becomes more confident."""
 PRIOR_MENTIONS = 100
-"""Mentions that count as much as what a model had before."""
+"""The number of mentions that weigh as much as the model's previous values."""
 LEAST_PROBABLE = 1e-3
-"""Chains that are less likely to have a mention, and have none, are left out."""
+"""Chains without mentions are left out if a mention is less probable than this."""
 FOLDS = 5
-"""Parts of dev for the estimate on text that was not fitted."""
+"""The number of dev folds for the held-out estimate."""
 
 
 class ChainBatch(NamedTuple):
-    """Chains of a batch that matter: where something is likely, found or true."""
+    """The relevant chains of a batch: those with a likely, predicted or gold mention."""
 
     scores: ScoreArrays  # absent, present (chains,); extend, branch (chains, c - 1); close (chains, c)
     kind: np.ndarray  # (chains,)
@@ -61,10 +62,9 @@ def chain_batch(
     numbers: np.ndarray,
     known: np.ndarray | None = None,
 ) -> ChainBatch:
-    """The chains of a batch; `starts` (B, n, m) are their probabilities of a mention, `numbers` (B,) those of its
-    sentences.
+    """The chains of a batch; `starts` (B, n, m) are their mention probabilities, `numbers` (B,) the sentence indices.
 
-    Where `known` (B, n, m) is false, nobody knows all mentions of a chain.
+    Where `known` (B, n, m) is false, the annotation of a chain is incomplete.
     """
     marked = [np.zeros(scores.close.shape, dtype=bool) for _ in range(2)]
     for mask, sets in zip(marked, (found, gold), strict=True):
@@ -97,7 +97,7 @@ class Tempered(NamedTuple):
 
 
 def _tempered(batch: ChainBatch, temperature: float) -> Tempered:
-    """The same quantities as in the kernels, for all widths of a chain together."""
+    """Compute the quantities of the kernels for all widths of a chain at once."""
     absent, present, extend, close, branch = (
         None if array is None else array.astype(np.float64) / temperature for array in batch.scores
     )
@@ -129,23 +129,23 @@ def _tempered(batch: ChainBatch, temperature: float) -> Tempered:
 
 @dataclass(frozen=True)
 class CalibrationFit:
-    """What was chosen, and what it is worth on dev."""
+    """The fitted calibration, and its quality on dev."""
 
     chosen: TypeCalibration
     before: Calibration
-    """Of the mentions that are found, with one temperature."""
+    """The calibration of predicted mentions with one temperature."""
     after: Calibration
     held_out: Calibration
-    """The same, each part of dev calibrated by the other parts."""
+    """The same, with each dev fold calibrated on the other folds."""
 
 
 class DevChains:
-    """The chains of dev at all temperatures that are tried."""
+    """The chains of dev at all candidate temperatures."""
 
     def __init__(
         self, batches: Iterable[ChainBatch], types: int, temperature: float, had: TypeCalibration | None = None
     ):
-        """`had` is the calibration of the model so far, if any."""
+        """Tabulate the chains; `had` is the current calibration of the model, if any."""
         batches = list(batches)
         self.types, self.temperatures = types, temperature * FACTORS
         self.had = None if had is None else self._places(had)
@@ -164,18 +164,18 @@ class DevChains:
         np.add.at(self.counts, (self.kind[self.row], self.fold[self.row]), 1)
 
     def _places(self, given: TypeCalibration) -> np.ndarray:
-        """(types, 2): of each type the temperature and the bias that are the nearest of those tried."""
+        """(types, 2): the indices of the nearest candidate temperature and bias of each type."""
         temperatures = abs(np.log(self.temperatures) - np.log(np.asarray(given.temperatures))[:, None]).argmin(1)
         return np.stack([temperatures, abs(BIASES - np.asarray(given.biases)[:, None]).argmin(1)], axis=1)
 
     def probabilities(self, table: Tempered, bias: np.ndarray | float, rows: np.ndarray) -> np.ndarray:
-        """The probabilities of some mentions that are found."""
+        """The probabilities of some predicted mentions."""
         chains = self.row[rows]
         log_odds = table.log_odds[chains] + allowed_bias(bias, table.leads[chains])
         return table.found[rows] / (1 + np.exp(-log_odds))
 
     def _losses(self, kind: int, fold: int) -> np.ndarray:
-        """(temperatures, biases): what is minimised, of one type in one part of dev."""
+        """(temperatures, biases): the loss of one type in one dev fold."""
         chains = np.nonzero((self.kind == kind) & (self.fold == fold))[0]
         rows = np.nonzero((self.kind[self.row] == kind) & (self.fold[self.row] == fold))[0]
         right, gold = self.right[rows], self.is_gold[chains]
@@ -188,7 +188,7 @@ class DevChains:
         return np.array(losses)
 
     def best(self, folds: Sequence[int]) -> list[tuple[int, int]]:
-        """For each type the temperature and the bias that these parts of dev choose."""
+        """For each type, the best temperature and bias on these dev folds."""
         losses = self.losses[:, list(folds)].sum(1)  # (types, temperatures, biases)
 
         def penalty(t: int, b: int) -> np.ndarray:
@@ -204,7 +204,7 @@ class DevChains:
         return [(int(t), int(b)) for t, b in chosen]
 
     def calibration(self, chosen: Sequence[tuple[int, int]], rows: np.ndarray) -> np.ndarray:
-        """The probabilities of some mentions that are found, with what was chosen for each type."""
+        """The probabilities of some predicted mentions, with the values chosen for each type."""
         result = np.empty(len(rows))
         for kind, (t, b) in enumerate(chosen):
             own = self.kind[self.row[rows]] == kind

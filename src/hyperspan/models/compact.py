@@ -1,4 +1,4 @@
-"""A smaller copy of a model, to share it: fewer words, fewer labels."""
+"""Make a smaller copy of a model for sharing: fewer words, fewer labels."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from hyperspan.vocabulary import Vocabulary
 
 
 def compact(model: Model, pretrained_words: int | None = None, labels: Collection[str] | None = None) -> Model:
-    """The same model with the first `pretrained_words` (None: all) of the words that only its pretrained vectors know.
+    """Copy a model with only the first `pretrained_words` (None: all) of the words that come only from its pretrained
+    vectors.
 
-    Files of vectors begin with the most frequent words. The words of the training data all stay. With `labels` it finds
-    these alone; where labels are independent, the probabilities of their mentions stay the same. Paths of files in the
-    configuration are shortened to their names.
+    Vector files begin with the most frequent words. All words of the training data stay. With `labels`, the copy finds
+    only these; where labels are independent, the probabilities of their mentions stay the same. File paths in the
+    configuration are shortened to file names.
     """
     old = model.vocabulary
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]
@@ -58,7 +59,7 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
 
 
 def _labels_kept(model: Model, labels: Collection[str]) -> tuple[str, ...]:
-    """Those of a model's labels that are kept, in its order."""
+    """The labels to keep, in the model's order."""
     if unknown := sorted(set(labels) - set(model.labels)):
         raise InputError(f"the model has no label {', '.join(unknown)}; it has {', '.join(model.labels)}")
     kept = tuple(label for label in model.labels if label in labels)
@@ -99,12 +100,12 @@ def _names(folders: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 def _encoder(name: str) -> str:
-    """Of a folder its last part; names on the hub have two."""
+    """Shorten a folder to its last part; hub names have two parts."""
     return name if name.count("/") == 1 and not name.startswith(("/", ".")) else _file(name.rstrip("/"))
 
 
 def _clusters_of(vocabulary: Vocabulary, words: Sequence[str]) -> dict[str, str]:
-    """The clusters of words that are kept; all prefixes stay, so that they keep their ids."""
+    """The clusters of the kept words; all prefixes stay, so that their ids do not change."""
     known = set(words)
     kept = {word: bits for word, bits in vocabulary.clusters.items() if word in known or word.lower() in known}
     seen = set(kept.values())

@@ -1,9 +1,9 @@
-"""Chooses on dev how mentions depend on each other: the couplings under which gold sets are most probable.
+"""Fit on dev how mentions depend on each other: the couplings under which gold sets are most probable.
 
-The model stays as it is. Its components on dev (:mod:`hyperspan.structures.coupling`), the probability of each of their
-patterns before coupling and the pattern that gold has are all that counts. The log-likelihood is a smooth function of
-two numbers for each family of pairs, which L-BFGS maximises with a weak prior. Couplings that do not help on held-out
-halves of dev are not taken.
+The model does not change. The fit needs only its components on dev (:mod:`hyperspan.structures.coupling`), the
+probability of each pattern before coupling, and the gold pattern. The log-likelihood is a smooth function of two
+numbers for each family of pairs, which L-BFGS maximises with a weak prior. Couplings that do not help on held-out
+halves of dev are rejected.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from hyperspan.structures.coupling import FAMILIES, Couplings, PairFactors, pair
 from hyperspan.structures.mentions import Mention
 
 ENOUGH_MENTIONS = 500
-"""Dev mentions from which on couplings are chosen."""
+"""The minimum number of dev mentions for fitting couplings."""
 BOTH_PRIOR, BALANCE_PRIOR = 0.05, 0.5
-"""Weights of the squares of `both`, and of the distance of `balance` from 1, in bits."""
+"""Weights, in bits, of the squares of `both` and of `balance` - 1."""
 FIRST_GUESS = -0.1
 STEPS = 60
 ALL = Couplings(dict.fromkeys(FAMILIES, 0.0), dict.fromkeys(FAMILIES, 1.0))
-"""Every family, with limits as usual."""
+"""Every family, with the default limits."""
 
 
 class CoupledBatch(NamedTuple):
-    """The base of a batch, what its sentences have in gold, and the numbers of these sentences."""
+    """The base distribution of a batch, its gold sets, and its sentence indices."""
 
     base: Base
     gold: Sequence[set[Mention]]
@@ -44,14 +44,14 @@ class Components(NamedTuple):
     """Components of N mentions of dev."""
 
     before: Tensor  # (F, 2^N): the log-probability of each pattern before coupling
-    family: Tensor  # (F, pairs): that of each pair of members; len(FAMILIES) for none
+    family: Tensor  # (F, pairs): the family of each pair of members; len(FAMILIES) for none
     probability: Tensor  # (F, N)
     gold: Tensor  # (F,): the pattern of gold
     sentence: np.ndarray  # (F,)
 
     def scores(self, both: Tensor, balance: Tensor, mention: Tensor) -> Tensor:
-        """(F, 2^N): the log-probability of each pattern before coupling, and what couplings add to it: (families + 1,)
-        twice, and ()."""
+        """(F, 2^N): the log-probability of each pattern before coupling, plus the couplings: (families + 1,) twice, and
+        ()."""
         size = self.probability.shape[1]
         first, second = np.triu_indices(size, 1)
         bits = torch.from_numpy(np.array(patterns(size)))
@@ -64,7 +64,7 @@ class Components(NamedTuple):
         return self.before + alone @ bits.T + potential @ (bits[:, first] * bits[:, second]).T
 
     def gain(self, both: Tensor, balance: Tensor, mention: Tensor) -> Tensor:
-        """(F,): how much more probable gold is, in bits."""
+        """(F,): the gain in gold log-probability, in bits."""
         scores = self.scores(both, balance, mention)
         after, before = (
             values.gather(1, self.gold[:, None])[:, 0] - values.logsumexp(1) for values in (scores, self.before)
@@ -72,7 +72,7 @@ class Components(NamedTuple):
         return (after - before) / math.log(2)
 
     def of(self, sentences: np.ndarray) -> Components:
-        """Those of some sentences: (sentences of dev,) of booleans."""
+        """The components of some sentences, given as booleans (sentences of dev,)."""
         kept = torch.from_numpy(sentences[self.sentence])
         before, family, probability, gold = (tensor[kept] for tensor in self[:4])
         return Components(before, family, probability, gold, self.sentence[kept.numpy()])
@@ -80,15 +80,15 @@ class Components(NamedTuple):
 
 @dataclass(frozen=True)
 class CouplingFit:
-    """Couplings that were chosen, and what they are worth on dev, in bits of all gold sets."""
+    """The fitted couplings, and their gain on dev, in bits over all gold sets."""
 
     couplings: Couplings
     gained: float
-    """On the sentences that they were chosen on."""
+    """The gain on the sentences they were fitted to."""
     held_out: float
-    """On each half of the sentences, with couplings that were chosen on the other."""
+    """The gain on each half of the sentences, with couplings fitted to the other half."""
     pairs: dict[str, int]
-    """How many pairs of each family there were."""
+    """The number of pairs of each family."""
 
 
 @torch.no_grad()
@@ -120,7 +120,7 @@ def _components(some: PairFactors, before: Tensor, gold: np.ndarray, numbers: np
 
 
 def fit_couplings(found: Sequence[Components], sentences: int, limits: Couplings = ALL) -> CouplingFit | None:
-    """The couplings of components of so many sentences; None where they do not help held-out sentences."""
+    """Fit couplings to the components of a number of sentences; None if they do not help held-out sentences."""
     count = np.zeros(len(FAMILIES) + 1, dtype=np.int64)
     for some in found:
         count += np.bincount(some.family.flatten().numpy(), minlength=len(count))
@@ -139,7 +139,7 @@ def fit_couplings(found: Sequence[Components], sentences: int, limits: Couplings
 
 
 def _stacked(found: Sequence[Components]) -> list[Components]:
-    """One for each size."""
+    """Concatenate the components of each size."""
     by_size: dict[int, list[Components]] = {}
     for some in found:
         by_size.setdefault(some.probability.shape[1], []).append(some)
@@ -156,7 +156,8 @@ def _gain(found: Sequence[Components], *values: Tensor) -> float:
 
 
 def _fitted(found: Sequence[Components]) -> tuple[Tensor, Tensor, Tensor]:
-    """`both` and `balance` of all families, and 0 for none, and `mention`, under which gold is most probable."""
+    """The `both` and `balance` of all families (and 0 for none), and the `mention`, that maximise the probability of
+    gold."""
     with torch.inference_mode(False), torch.enable_grad():
         both = torch.full((len(FAMILIES),), FIRST_GUESS, dtype=torch.float64, requires_grad=True)
         balance = torch.ones(len(FAMILIES), dtype=torch.float64, requires_grad=True)

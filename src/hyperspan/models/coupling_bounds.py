@@ -1,5 +1,4 @@
-"""How far approximations of coupled components are from the exact sums, which are known here: mean field, and the k
-best patterns."""
+"""Compare approximations of coupled components, mean field and k-best patterns, with the exact sums."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from hyperspan.structures.coupling import FAMILIES, Couplings, patterns
 
 SWEEPS = 30
 KEPT = (5, 20)
-"""Of a component, so many of the most probable patterns before coupling."""
+"""The numbers of most probable patterns before coupling to keep for each component."""
 
 
 def approximations(found: Sequence[Components], couplings: Couplings, sentences: int) -> dict[str, Any]:
-    """In bits a sentence: the gap of mean field's lower bound, and the gold patterns that re-ranking cannot reach."""
+    """In bits per sentence: the gap of mean field's lower bound, and the gold patterns that re-ranking cannot reach."""
     both, balance = (
         torch.tensor([*(table.get(name, 0.0) for name in FAMILIES), 0.0], dtype=torch.float64)
         for table in (couplings.both, couplings.balance)
@@ -51,10 +50,9 @@ def approximations(found: Sequence[Components], couplings: Couplings, sentences:
 
 
 def mean_field(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """(F,), (F, N): a lower bound of the log-sum of exp of all patterns, and the mean of each mention, as if they were
-    independent.
+    """(F,), (F, N): the mean-field lower bound of the log-sum over all patterns, and the mean of each mention.
 
-    One mention after the other is set to its best given the means of all others, until nothing moves.
+    Each mention in turn is set to its optimum given the means of all others, until convergence.
     """
     size = scores.shape[1].bit_length() - 1
     bits = torch.from_numpy(np.array(patterns(size)))
@@ -71,7 +69,7 @@ def mean_field(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _product(means: Tensor, but: int | None = None) -> Tensor:
-    """(F, 2^N): the probability of each pattern of independent mentions; `but` one of them, which may be in or out."""
+    """(F, 2^N): the probability of each pattern of independent mentions; with `but` left out, it may be in or out."""
     size = means.shape[1]
     bits = torch.from_numpy(np.array(patterns(size)))
     each = torch.where(bits.bool(), means[:, None], 1 - means[:, None])  # (F, 2^N, N)
@@ -81,7 +79,7 @@ def _product(means: Tensor, but: int | None = None) -> Tensor:
 
 
 def _both(probabilities: Tensor) -> float:
-    """How many pairs of mentions are expected to be both there."""
+    """The expected number of pairs with both mentions present."""
     bits = torch.from_numpy(np.array(patterns(probabilities.shape[1].bit_length() - 1)))
     count = bits.sum(1)
     return float((probabilities * (count * (count - 1) / 2)).sum())

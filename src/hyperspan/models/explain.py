@@ -20,8 +20,8 @@ class FeatureWeight:
 
 
 def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10) -> Iterator[FeatureWeight]:
-    """For each label and role the `top` features with the highest weights and the `top` with the lowest, by falling
-    weight."""
+    """For each label and role, the `top` features with the highest and the `top` with the lowest weights, in descending
+    order."""
     columns = model.weight_columns()
     if not columns:
         raise InputError(

@@ -1,21 +1,21 @@
-"""A local classifier of spans over codes that forget what is far away (FOFE: Xu, Jiang & Watcharawittayakul 2017).
+"""A local span classifier over fixed-size ordinally forgetting encodings (FOFE: Xu, Jiang & Watcharawittayakul 2017).
 
-Every span of at most c words is one of m types or none, whatever the others are. What the classifier sees of a sentence
-of any length are codes of a fixed size, z_t = α z_{t-1} + e_t over vectors e_t: of the words up to the span, without it
-and with it, of the words from the other side likewise; the sum of the span's own words (α = 1); and, in both
-directions, of the span's characters.
+Every span of at most c words is one of m types or none, independently of other spans. The classifier sees a sentence of
+any length as codes of a fixed size, z_t = α z_{t-1} + e_t over vectors e_t: codes of the words up to the span, with and
+without it; the same from the other side; the sum of the span's words (α = 1); and, in both directions, of the span's
+characters.
 
-*All spans at once.* The codes of contexts belong to a span's start or to its end alone. Those of what is inside are
-differences, z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind say all about n c
-spans; the first layer multiplies those of contexts once a word, and adds them up once a span.
+*All spans at once.* The codes of contexts depend only on a span's start or its end. Codes of the inside are
+differences, z_{i:j} = z_j - α^(j - i + 1) z_{i-1}, of codes of prefixes. So n codes of each kind cover all n c spans;
+the first layer multiplies context codes once per word, and adds them up once per span.
 
-*Represented.* Mentions nested, crossing, of the same type, in any number; but one type a span, as the types of a span
-exclude each other. Of several types on a span the first label by name is learnt. Nothing removes overlapping mentions
-afterwards: where Xu et al. keep the most probable of those that overlap, here all stay that are probable enough. The
+*Represented.* Mentions nested, crossing, of the same type, in any number; but one type per span, as the types of a span
+exclude each other. If a span has several types, the first label by name is learnt. Nothing removes overlapping mentions
+afterwards: Xu et al. keep only the most probable of overlapping mentions; here all above the threshold stay. The
 threshold is chosen on dev.
 
-In training most spans are none. Some are left out, by chance: more of those far from mentions than of those that share
-a word.
+In training most spans are not mentions. Some are dropped at random: more of those far from mentions than of those that
+overlap one.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 MOSTLY_NONE = 3.0
-"""The first score of none."""
+"""The initial score of "none"."""
 THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
 
 
 class FofeEncoder(NeuralEncoder):
-    """Vectors of words without an LSTM over them; characters are always read."""
+    """Word vectors without an LSTM; characters are always read."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(replace(config, encoder=replace(config.encoder, layers=0)), vocabulary)
@@ -175,7 +175,7 @@ class Fofe(Model):
         return kinds[chosen], layout.start[chosen], layout.end[chosen]
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """One type a span, of those that are not too wide."""
+        """One type per span, for spans that are not too wide."""
         spans: dict[tuple[int, int], int] = {}
         for start, end, kind in mentions:
             if end - start <= min(self.max_width or longest, longest):
@@ -183,18 +183,18 @@ class Fofe(Model):
         return {(start, end, kind) for (start, end), kind in spans.items()}
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        """From a threshold to the mentions found with it."""
+        """Return a function from a threshold to the mentions found with it."""
         return self.distribution(sentences).above
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Chooses the threshold, by F1 on dev."""
+        """Choose the threshold by F1 on dev."""
         tune_threshold(self, "fofe", self.found_at, sentences, THRESHOLDS)
 
 
 def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:
     """(B, n, d), (B, n, 1) -> (B, n, d): z_t = kept_t z_{t-1} + vectors_t, in about log2(n) steps.
 
-    After s steps each z_t has read 2^s vectors, and `kept` is what would be left of those before; the next step adds
+    After s steps each z_t has read 2^s vectors, and `kept` is the factor for the vectors before; the next step adds
     those.
 
     >>> forgetting(torch.tensor([[[1.0], [0.0], [4.0]]]), torch.full((1, 3, 1), 0.5)).flatten().tolist()
@@ -211,7 +211,7 @@ def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:
 
 def character_codes(embedded: Tensor, characters: Tensor, forget: float) -> tuple[Tensor, Tensor]:
     """(U, longest, d), 0 in padding, and the ids -> (U, 2 d): the codes of spellings, read forwards and backwards; and
-    (U,): how many characters each has."""
+    (U,): the number of characters of each."""
     counts = (characters > 0).sum(1)
     place = torch.arange(characters.shape[1], device=characters.device)
     ahead = (counts[:, None] - 1 - place).clamp(min=0)
@@ -235,8 +235,8 @@ class Codes(NamedTuple):
     def of(
         cls, words: Tensor, forward: Tensor, backward: Tensor, counts: Tensor, forget: float, character_factor: float
     ) -> Codes:
-        """(B, n, d), twice (B, n, d'), the codes of each word's characters, and (B, n, 1), how many they are; 0 in
-        padding."""
+        """(B, n, d), twice (B, n, d'), the codes of each word's characters, and (B, n, 1), the number of characters; 0
+        in padding."""
         until, since = _both_ways(words, words, words.new_full((*words.shape[:2], 1), forget))
         sums = words.cumsum(1)
         left, right = _both_ways(forward, backward, words.new_tensor(character_factor) ** counts)
@@ -266,7 +266,7 @@ class Codes(NamedTuple):
 
 
 def _both_ways(forward: Tensor, backward: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-    """The codes of what is up to each word, and of what is from it on, read from the right."""
+    """The codes of the words up to each word, and of those from it on, read from the right."""
     return forgetting(forward, kept), forgetting(backward.flip(1), kept.flip(1)).flip(1)
 
 
@@ -290,7 +290,7 @@ class IndependentSpans(Distribution):
         place = words[:, None] + widths
         self.beyond = place >= place.new_tensor(lengths).view(-1, 1, 1)  # (B, n, c)
         self.log_probabilities = log_probabilities
-        """(B, n, c, m + 1): of each type and of none; anything in padding."""
+        """(B, n, c, m + 1): the log-probability of each type and of none; arbitrary in padding."""
         self.lengths, self.types, self.threshold = lengths, choices - 1, threshold
 
     @property
@@ -299,7 +299,7 @@ class IndependentSpans(Distribution):
         return self.log_probabilities[..., :-1].exp().masked_fill(self.beyond[..., None], 0.0)
 
     def above(self, threshold: float) -> list[MentionSet]:
-        """The most probable type of each span where it is probable enough."""
+        """The most probable type of each span, if it reaches the threshold."""
         best, kind = self.marginals.max(3)  # (B, n, c)
         places = ((best >= threshold) & (best > 0)).nonzero()
         found: list[set[Mention]] = [set() for _ in self.lengths]
@@ -308,18 +308,18 @@ class IndependentSpans(Distribution):
         return [frozenset(mentions) for mentions in found]
 
     def argmax(self) -> list[MentionSet]:
-        """What is found with the model's threshold."""
+        """The mentions found with the model's threshold."""
         return self.above(self.threshold)
 
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable sets with their log-probabilities, best first; the threshold says nothing about them."""
+        """The k most probable sets with their log-probabilities, best first; the threshold does not apply."""
         return [self._topk_of(b, k) for b in range(len(self.lengths))]
 
     def _topk_of(self, sentence: int, k: int) -> list[tuple[MentionSet, float]]:
         spans = (~self.beyond[sentence]).nonzero()  # (spans, 2): start, one less than words
         ranked, kinds = self.log_probabilities[sentence][tuple(spans.T)].double().sort(dim=1, descending=True)
         best = {place: kind for place, kind in enumerate(kinds[:, 0].tolist()) if kind < self.types}
-        # No other spans than those whose second choice costs least have another choice in one of the k best sets.
+        # Only the spans with the cheapest second choice can differ in one of the k best sets.
         open_to_change = (ranked[:, 0] - ranked[:, 1]).topk(min(k, len(spans)), largest=False).indices.tolist()
         choices = [Alternatives(zip((-ranked[i]).tolist(), kinds[i].tolist(), strict=True)) for i in open_to_change]
         total = float(ranked[:, 0].sum())

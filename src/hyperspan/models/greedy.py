@@ -1,4 +1,4 @@
-"""What models that decide greedily answer: one set of mentions for each sentence, and no others."""
+"""The output of greedy models: one set of mentions per sentence, without alternatives."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hyperspan.structures.places import Places
 
 
 class GreedySets(Distribution):
-    """The mentions that a model found in each sentence, with their probabilities; all other mentions have the
-    probability 0."""
+    """The mentions that a model found in each sentence, with their probabilities; all other mentions have probability
+    0."""
 
     limits = "it decides step by step, and other decisions are not followed"
 
@@ -33,7 +33,7 @@ class GreedySets(Distribution):
 
     @property
     def log_probabilities(self) -> list[float]:
-        """Of all decisions in each sentence together."""
+        """The log-probability of all decisions in each sentence."""
         return self._log_probabilities
 
     @property
@@ -42,8 +42,8 @@ class GreedySets(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of the mention of one part from i to i + w inclusive of type k; 0 where it was
-        not found."""
+        """(B, n, n, m): the probability of the contiguous mention from i to i + w inclusive of type k; 0 if it was not
+        found."""
         n = max(self.lengths, default=0)
         result = torch.zeros(len(self.lengths), n, max(n, 1), self.types)
         for b, mentions in enumerate(self.found):
@@ -63,7 +63,7 @@ class GreedySets(Distribution):
         return [[pair][:k] for pair in zip(self.argmax(), self.log_probabilities, strict=True)]
 
     def restrict(self, types: Sequence[int]) -> GreedySets:
-        """What was found of some types; the log-probabilities are still those of all."""
+        """The mentions found for some types; the log-probabilities are still those of all types."""
         place = {kind: index for index, kind in enumerate(check_types(types, self.types))}
         found = [
             {(*one[:2], place[one[2]], *one[3:]): value for one, value in mentions.items() if one[2] in place}

@@ -1,17 +1,17 @@
 """Segments, then mentions: a pipeline in the manner of Wang & Lu (2019), "Combining Spans into Mentions".
 
-A segmental hypergraph finds segments: mentions of one part, and the parts of others, which have a type of their own for
-each type of mentions. A classifier then looks at pairs of parts of one type and says whether they belong to one
-mention. Parts that are all joined with each other, as many as `discontinuous.parts`, are a mention; what is found as a
-mention of one part is one already.
+A segmental hypergraph finds segments: contiguous mentions, and the parts of discontinuous ones, which have a separate
+part type for each mention type. A classifier then decides for each pair of parts of one type whether they belong to one
+mention. Parts that are all joined pairwise, up to `discontinuous.parts` of them, form a mention; a segment found as a
+contiguous mention is one already.
 
-*What the classifier reads* are the vectors of both segments and of the words between them by the span LSTM, how many
-these are, and the type. Both steps have one encoder and are trained together: the loss is the sum of theirs.
+*Classifier input*: the span LSTM's vectors of both segments and of the words between them, the number of those words,
+and the type. Both steps share one encoder and are trained together: the loss is the sum of theirs.
 
-*What it learns from* are pairs of the segments that the hypergraph finds most probable while it is trained, always with
-all gold ones. So it learns which gold segments do not belong together, and to refuse segments that are almost right or
-no parts at all. In inference it looks at all that are somewhat probable, not at those of the best set alone. The
-threshold is chosen on dev.
+*Classifier training*: pairs of the segments that the hypergraph currently finds most probable, and of all gold
+segments. So it learns which gold segments do not belong together, and to reject segments that are wrong or almost
+right. In inference it scores all somewhat probable segments, not only those of the best set. The threshold is chosen on
+dev.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 LEARNT_FROM = 16
-"""So many of the most probable parts of a sentence are learnt from, and all gold ones."""
+"""In training, this many of the most probable parts of a sentence, plus all gold ones, form pairs."""
 LOOKED_AT = 64
-"""In inference so many of them are looked at."""
+"""In inference, this many of the most probable parts form pairs."""
 PROBABLE, PROBABLE_ENOUGH_TO_LEARN = 0.05, 0.01
-"""Parts that are less probable are not looked at in inference, and not learnt from."""
+"""The minimum probability of a part in inference, and in training."""
 THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
 
@@ -58,7 +58,7 @@ class PartCandidates(NamedTuple):
     """K parts of each sentence that may belong to mentions, the most probable first; (B, K) each."""
 
     place: Tensor
-    """(start * c + width) * m + type, where the width is one less than words."""
+    """(start * c + width) * m + type, where the width is the number of words minus one."""
     start: Tensor
     width: Tensor
     kind: Tensor
@@ -74,8 +74,7 @@ class PartCandidates(NamedTuple):
         return cls(place, torch.div(span, c, rounding_mode="floor"), span % c, place % m, value)
 
     def pairs(self, reach: int, least: float) -> Tensor:
-        """(3, pairs): the sentence and both candidates, where they are of one type and have 1 to `reach` words between
-        them."""
+        """(3, pairs): the sentence and both candidates, of the same type and with 1 to `reach` words between them."""
         between = self.start[:, None, :] - (self.start + self.width + 1)[:, :, None]  # (B, K, K)
         good = self.probability > least
         together = good[:, None, :] & good[:, :, None] & (self.kind[:, None, :] == self.kind[:, :, None])
@@ -83,7 +82,7 @@ class PartCandidates(NamedTuple):
 
 
 class SpanRows:
-    """The vectors of spans by where they are."""
+    """Look up span vectors by position."""
 
     def __init__(self, spans: Tensor, layout: SpanLayout, words: int, width: int):
         self.spans, self.layout, self.width, self.longest = spans, layout, width, layout.longest
@@ -91,14 +90,14 @@ class SpanRows:
         self.row = rows.new_zeros(words * width).index_put((layout.start * width + layout.width,), rows)
 
     def __call__(self, sentence: Tensor, start: Tensor, width: Tensor) -> Tensor:
-        """(spans,) each, the width one less than words -> (spans, 2 hidden)"""
+        """(spans,) each, with width = words - 1 -> (spans, 2 hidden)"""
         row = self.row.index_select(0, (sentence * self.longest + start) * self.width + width)
         backward = self.layout.backward_row.index_select(0, row)
         return torch.cat([self.spans[row, 0], self.spans[backward, 1]], dim=1)
 
 
 class JoinClassifier(nn.Module):
-    """Whether two segments belong to one mention."""
+    """Classifies whether two segments belong to one mention."""
 
     def __init__(self, spans: int, types: int, reach: int, config: Config):
         super().__init__()
@@ -141,7 +140,7 @@ class Joined(Model):
         self.segments = SegmentalScorer(self.encoder, [*self.labels, *self.labels], config)
         limits, self.types = config.discontinuous, len(self.labels)
         self.reach = (limits.parts - 1) * limits.gap + (limits.parts - 2) * limits.later_width
-        """The most words between two parts of a mention, further parts among them."""
+        """The maximum number of words between two parts of a mention, including other parts."""
         self.join = JoinClassifier(2 * config.encoder.span_hidden, self.types, self.reach, config)
 
     @classmethod
@@ -193,7 +192,7 @@ class Joined(Model):
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
     def _join_loss(self, probabilities: Tensor, gold: Sequence[set[AnyMention]], vectors: SpanRows) -> Tensor:
-        """(B, n, c, m), those of parts -> (B,): the loss of the pairs of each sentence."""
+        """(B, n, c, m), the probabilities of parts -> (B,): the loss of the pairs of each sentence."""
         batch, _, c, m = probabilities.shape
 
         def place(span: tuple[int, int], kind: int) -> int:
@@ -218,8 +217,7 @@ class Joined(Model):
         return wrong.new_zeros(batch).index_add(0, pairs[0], wrong)
 
     def _wrong(self, scores: Tensor, target: Tensor) -> Tensor:
-        """(pairs,): the negative log-likelihood; with the margin that the hypergraph has, too, where that is asked
-        for."""
+        """(pairs,): the negative log-likelihood, with the hypergraph's margin if configured."""
         training = self.config.training
         if training.softmax_margin:
             scores = scores + torch.where(target, -training.beta, 1.0)
@@ -249,26 +247,26 @@ class Joined(Model):
         return FoundPairs(segments.restrict(range(m)), limits, rows, probabilities)
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        """From a threshold to the mentions found with it."""
+        """Return a function from a threshold to the mentions found with it."""
         found = self._found(sentences)
         return lambda threshold: found.at(threshold).argmax()
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Chooses the threshold, by F1 on dev."""
+        """Choose the threshold by F1 on dev."""
         tune_joining_threshold(self, self.found_at, sentences, THRESHOLDS, neutral=0.5)
 
 
 class FoundPairs(NamedTuple):
-    """What both steps say of a batch."""
+    """The results of both steps for a batch."""
 
     contiguous: SegmentalHypergraph
-    """Of the mentions of one part."""
+    """The distribution over contiguous mentions."""
     limits: Limits
     pairs: np.ndarray  # (pairs, 6): sentence; start and width of both; type
     probabilities: np.ndarray  # (pairs,): whether they belong together
 
     def at(self, threshold: float) -> JoinedSets:
-        """The mentions of one part of the best sets, and those whose pairs are probable enough."""
+        """The contiguous mentions of the best sets, and the discontinuous ones whose pairs reach a threshold."""
         found: list[dict[AnyMention, float]] = [{} for _ in self.contiguous.lengths]
         (best,) = self.contiguous.places([None])
         for (sentence, start, end, kind), value in zip(best.rows.tolist(), best.probabilities.tolist(), strict=True):
@@ -284,7 +282,7 @@ class FoundPairs(NamedTuple):
 
 
 class JoinedSets(GreedySets):
-    """The mentions that both steps found; the probability of one of several parts is given that these are parts."""
+    """The mentions that both steps found; the probability of a discontinuous one is conditional on its parts."""
 
     def __init__(self, found: list[dict[AnyMention, float]], pairs: FoundPairs, threshold: float):
         whole = pairs.contiguous

@@ -1,4 +1,4 @@
-"""Mentions as segments and pairs of them: what a model of two steps learns, and how its answers become mentions."""
+"""Convert mentions to segments and pairs of segments, which a two-step model learns, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Pair = tuple[Span, Span]
 
 
 def segments_of(mentions: Iterable[AnyMention], types: int) -> set[Mention]:
-    """Mentions of one part, and the parts of others, which have types of their own: those of type k have `types` + k.
+    """Contiguous mentions, and the parts of discontinuous ones, which have separate types: `types` + k for type k.
 
     >>> sorted(segments_of({(0, 1, 1), (0, 4, 1, ((0, 1), (3, 4)))}, types=2))
     [(0, 1, 1), (0, 1, 3), (3, 4, 3)]
@@ -35,10 +35,9 @@ def pairs_of(mentions: Iterable[AnyMention]) -> set[tuple[int, Pair]]:
 
 
 def joined_mentions(pairs: Mapping[Pair, float], kind: int, limits: Limits) -> dict[AnyMention, float]:
-    """The mentions of one type whose segments are all joined with each other, and the probability of the least probable
-    pair.
+    """The mentions of one type whose segments are all joined pairwise, with the probability of the least probable pair.
 
-    Of those within the limits, the largest count: what is part of another is none.
+    Only maximal mentions within the limits count: a mention that is part of another is left out.
 
     >>> limits = Limits(parts=3, width=9, gap=4, later_width=9)
     >>> a, b, c = (0, 1), (2, 3), (4, 5)

@@ -1,9 +1,9 @@
 """Sets of labels found from left to right (Katiyar & Cardie 2018, Nested Named Entity Recognition Revisited).
 
-A word has a *set* of labels: that it begins a mention of type X (B-X), is inside one (I-X), ends one (L-X), is one by
-itself (U-X); or that it is outside all (O). Labels of neighbouring words are linked, B-X and I-X to I-X and L-X, and
-each I-X and L-X needs such a label before it. So the labels of a sentence are a hypergraph, and its paths B-X I-X …
-L-X, and U-X, are the mentions.
+A word has a *set* of labels: it begins a mention of type X (B-X), is inside one (I-X), ends one (L-X), is a whole one
+(U-X), or is outside all (O). Labels of neighbouring words are linked, B-X and I-X to I-X and L-X, and each I-X and L-X
+needs such a label before it. So the labels of a sentence are a hypergraph, and its paths B-X I-X … L-X, and U-X, are
+the mentions.
 
 An LSTM reads, word by word, the state of the word LSTMs and the average embedding of the labels of the word before; its
 state and that of the word score the labels. In training the labels before are gold, and the softmax learns to give each
@@ -13,9 +13,9 @@ at the same time.
 
 *Represented.* Any mentions: nested, crossing, of the same type, several types on a span. *Ambiguous.* Within a stretch
 of words of one type that I-X connects, each B-X may belong to each later L-X. "B C" with "A B C D" leaves the labels
-that "A B C" with "B C D" leaves, and the four together; `model.reading` says which are meant: all paths, or few that
-nest. Mentions of one word, and two that cross in one word, are unambiguous, unlike where starts and ends alone are
-marked (:mod:`hyperspan.structures.readings`).
+that "A B C" with "B C D" leaves, and the four together; `model.reading` selects all paths, or a few nested ones.
+Mentions of one word, and two that cross in one word, are unambiguous, unlike in models that mark only starts and ends
+(:mod:`hyperspan.structures.readings`).
 
 >>> nested = label_sets({(0, 4, 0), (1, 3, 0)}, length=4, types=1)
 >>> nested.astype(int).tolist()  # O, B, I, L, U of four words
@@ -50,9 +50,9 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 LABEL_DIMENSION = 32
-"""Of the embedding of a label."""
+"""The size of a label embedding."""
 THRESHOLDS = [step / 40 for step in range(2, 21)]
-"""From 0.05 to 0.5, at which a word has two labels at most."""
+"""From 0.05 to 0.5; at 0.5 a word has at most two labels."""
 
 
 class KatiyarCardie(Model):
@@ -77,7 +77,7 @@ class KatiyarCardie(Model):
         return {"katiyar_cardie.dropout": config.katiyar_cardie.dropout}
 
     def _outside(self, words: int) -> Tensor:
-        """(words, labels) of 0 and 1: O alone, the labels before a sentence's first word."""
+        """(words, labels) of 0 and 1: only O, the labels before a sentence's first word."""
         return nn.functional.one_hot(torch.full((words,), OUTSIDE, device=self.device), len(self.embedding)).float()
 
     def _log_probabilities(self, scores: Tensor, before: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class KatiyarCardie(Model):
         probabilities: list[Tensor] = []
         sizes = batch.batch_sizes.tolist()
         for step, scores in zip(gates.split(sizes), self.from_words(words).split(sizes), strict=True):
-            # The sentences that go on are the first.
+            # The unfinished sentences come first.
             state, cell, before = state[: len(step)], cell[: len(step)], before[: len(step)]
             average = before / before.sum(1, keepdim=True)
             into, forget, new, out = (step + average @ from_labels + state @ recurrent.T).chunk(4, dim=1)
@@ -146,13 +146,13 @@ class KatiyarCardie(Model):
         return LabelSets(by_word, batch.lengths, self.config.model.reading)
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        """From a threshold to the mentions found with it."""
+        """Return a function from a threshold to the mentions found with it."""
         batch = self.collate(sentences)
         words = self.encoder(batch)[-1]
         return lambda threshold: self._label_sets(words, batch, threshold).argmax()
 
     def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Chooses the threshold, by F1 on dev."""
+        """Choose the threshold by F1 on dev."""
         tune_threshold(self, "katiyar_cardie", self.found_at, sentences, THRESHOLDS)
 
 
@@ -187,10 +187,10 @@ def label_sets(mentions: Iterable[Mention], length: int, types: int) -> np.ndarr
 
 
 def mentions_of(labels: np.ndarray, reading: Reading) -> MentionSet:
-    """The mentions of the paths through a sentence's labels, (length, labels); labels on no path are passed over.
+    """The mentions of the paths through a sentence's labels, (length, labels); labels on no path are ignored.
 
-    A start reaches the ends in the stretch of I-X that follows it, and the one behind it. No end can be reached from
-    two stretches, so each is read by itself.
+    A start reaches the ends in the stretch of I-X that follows it, and the end right after it. No end is reachable from
+    two stretches, so each is read separately.
     """
     found: set[Mention] = set()
     for kind in np.unique((np.flatnonzero(labels[:, 1:].any(0))) // 4).tolist():
@@ -211,14 +211,14 @@ def mentions_of(labels: np.ndarray, reading: Reading) -> MentionSet:
 class LabelSets(GreedySets):
     """The mentions of the labels that were chosen for the words of a batch.
 
-    The probability of a mention is the lowest of its labels', each times the number of labels of its word; that of a
-    set is the product of those of its mentions.
+    The probability of a mention is the lowest of its labels', each times the number of labels of its word; the
+    probability of a set is the product of those of its mentions.
     """
 
     limits = "labels are chosen greedily, and other choices are not followed"
 
     def __init__(self, shares: Tensor, lengths: list[int], reading: Reading):
-        """(B, n, labels): the probability of each label, 0 where it was not chosen; anything in padding."""
+        """(B, n, labels): the probability of each label, 0 if it was not chosen; arbitrary in padding."""
         found: list[dict[AnyMention, float]] = []
         for rows, length in zip(shares.cpu().numpy(), lengths, strict=True):
             mentions = mentions_of(rows[:length] > 0, reading)

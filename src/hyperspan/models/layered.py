@@ -1,11 +1,13 @@
 """The layered model of Ju, Miwa & Ananiadou (2018): flat recognisers from inner to outer mentions.
 
-A layer is a bidirectional LSTM and a linear chain over its positions. What a layer finds is merged for the next one:
-the positions of a mention become one, the mean of their vectors, and all others stay. So the next layer sees a shorter
-sentence, in which the mentions around those found are flat again. Layers follow until one finds nothing new.
+A layer is a bidirectional LSTM and a linear chain over its positions. The mentions that a layer finds are merged for
+the next one: the positions of a mention become one position, the mean of their vectors; all others stay. So the next
+layer sees a shorter sentence, in which the mentions around those found are flat again. Layers run until one finds
+nothing new.
 
 *Shared.* All layers have the same weights of tags and steps, and all above the first the same LSTM. The first LSTM is
-the word encoder, because words have vectors of another size; where they have not, as in the original, it is shared too.
+the word encoder, because word vectors have a different size; if they have the same size, as in the original, it is
+shared too.
 
 *Represented.* Mentions may be nested to any depth up to `MOST_LAYERS`, of the same type or not, but may not cross. A
 second type on one span is one layer further out, by the order of labels: a merged mention is one position, which can be
@@ -46,7 +48,8 @@ MOST_LAYERS = 16
 
 
 def layers_of(mentions: Iterable[Mention]) -> list[MentionSet]:
-    """Mentions that do not cross as flat sets, innermost first: each is one above the highest of those inside it.
+    """Split non-crossing mentions into flat sets, innermost first: each mention is one layer above the highest one
+    inside it.
 
     >>> [sorted(layer) for layer in layers_of({(0, 4, 0), (1, 2, 0), (5, 6, 0), (5, 6, 1)})]
     [[(1, 2, 0), (5, 6, 0)], [(0, 4, 0), (5, 6, 1)]]
@@ -62,16 +65,14 @@ def layers_of(mentions: Iterable[Mention]) -> list[MentionSet]:
 
 
 class Merge(NamedTuple):
-    """How the rows of one layer become those of the next: row `source[i]` is one of those whose mean is row
-    `target[i]`."""
+    """How the rows of one layer become those of the next: row `target[i]` is the mean of its rows `source[i]`."""
 
     source: np.ndarray
     target: np.ndarray
 
 
 class Sequences:
-    """Some sentences of a batch as a layer sees them, longest first: P positions, each a word or what was merged into
-    one.
+    """Some sentences of a batch as a layer sees them, longest first: P positions, each a word or a merged mention.
 
     Arrays have one sentence after the other; `row` is the place of each position in packed order.
     """
@@ -117,7 +118,7 @@ class Sequences:
         return frozenset((int(starts.searchsorted(i)), int(ends.searchsorted(j)) + 1, kind) for i, j, kind in mentions)
 
     def merged(self, found: Sequence[MentionSet]) -> tuple[Sequences, Merge]:
-        """What the next layer sees of the sequences in which mentions (of positions, flat) were found."""
+        """The input of the next layer: the sequences in which mentions (of positions, flat) were found, merged."""
         spans = [(b + i, b + j) for b, mentions in zip(self.begin, found, strict=True) for i, j, _ in mentions]
         starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         goes_on = np.zeros(len(self.start) + 1, dtype=np.int64)
@@ -147,7 +148,7 @@ class Layer(NamedTuple):
 
 
 class LayeredChains(Distribution):
-    """What the layers found, each given what those before it found."""
+    """The mentions that the layers found, each layer conditional on the previous ones."""
 
     limits = "each layer reads what those before it found, and other ways are not followed"
 
@@ -160,7 +161,7 @@ class LayeredChains(Distribution):
 
     @property
     def marginals(self) -> Tensor:
-        """(B, n, n, m): the probability of a mention in the layer that is surest of it, given what earlier layers
+        """(B, n, n, m): the probability of a mention in the layer that is most confident, given what earlier layers
         found."""
         n = max(self.lengths, default=0)
         result = torch.zeros(len(self.lengths) * n * n, self.types, device=self.device)
@@ -188,7 +189,7 @@ class LayeredChains(Distribution):
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """What was found, with the log-probability that each layer finds what it did; no other sets."""
+        """The set that was found, with the log-probability of all layers' decisions; no other sets."""
         check_count(k)
         values = np.zeros(len(self.lengths))
         for sequences, chain, best in self.layers:
@@ -232,8 +233,8 @@ class Layered(Model):
         return self.dropout(states, sentence)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        """The negative log-likelihood of all layers of a sentence together. Their chains share their weights, so all
-        are computed at once."""
+        """The negative log-likelihood of all layers of a sentence. Their chains share weights, so all are computed at
+        once."""
         kept = [self.representable(mentions, batch.longest) for mentions in gold]
         layers = [layers_of(mentions) for mentions in kept]
         sequences, rows = Sequences.of(batch.lengths), words

@@ -1,4 +1,4 @@
-"""A recogniser of overlapping mentions: an encoder, a scorer, and a structure over the sentence."""
+"""The standard model: an encoder, a scorer, and a structure over the sentence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Recognizer(Model):
         self.scorer = kind(self.encoder, self.labels, config)
         self.allowed_mentions, self.over_spans, self.can_skip = kind.allowed_mentions, kind.over_spans, kind.can_skip
         self.fused = self.scorer.fuse(self.encoder)
-        """Encoder and scorer in one, for use; None where the model is another than this computes."""
+        """The fused encoder and scorer for inference; None if the fused kernel does not support the model."""
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -56,7 +56,7 @@ class Recognizer(Model):
 
     @property
     def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch in inference."""
+        """The size of an inference batch: sentences × words × widths."""
         return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.scorer.linear_memory)
 
     @property
@@ -64,7 +64,7 @@ class Recognizer(Model):
         return self.encoder.reads_ids
 
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
-        """The scores of a batch, divided by a temperature, as the distribution of this model takes them."""
+        """The scores of a batch, divided by a temperature, as input to the model's distribution."""
         if self.fused is not None and not self.training:
             found = self.fused.scores(
                 partial(self.encoder.vectors, batch), batch.lengths, self.max_width, self.options, temperature
@@ -87,14 +87,14 @@ class Recognizer(Model):
         return self.distribution_of(self.collate(sentences))
 
     def distribution_of(self, batch: Batch) -> Distribution:
-        """The same for a batch that is collated already."""
+        """The distribution of a batch that is already collated."""
         base, given = self.uncoupled(batch), self.config.coupling
         if not given.both:
             return base
         return CoupledHypergraph.of(base, Couplings(**vars(given)))
 
     def uncoupled(self, batch: Batch) -> Any:
-        """The same without couplings."""
+        """The distribution of a batch without couplings."""
         model = self.config.model
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
@@ -111,8 +111,8 @@ class Recognizer(Model):
         mention_bias: float | None = None,
         discontinuous_bias: float | None = None,
     ) -> Any:
-        """Scores, which were divided by a temperature, with the biases that are given or, otherwise, those of the
-        configuration."""
+        """Add the given biases, by default those of the configuration, to scores that are already divided by a
+        temperature."""
         config = self.config
         mention_bias = config.model.mention_bias if mention_bias is None else mention_bias
         discontinuous_bias = config.discontinuous.bias if discontinuous_bias is None else discontinuous_bias

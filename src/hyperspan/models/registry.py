@@ -24,11 +24,11 @@ _BUILT_IN: dict[str, type[Model]] = {
     "transition": Transition,
 }
 MODELS = PluginTable("models", _BUILT_IN, Model, classes=True)
-"""By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.models``."""
+"""Models by their model.kind; plug-ins register in the group ``hyperspan.models``."""
 
 
 def model_class(kind: str) -> type[Model]:
-    """The class of a model: one of MODELS, or an encoder, a scorer and a structure, where SCORERS have the name."""
+    """Return the class of a model: one of MODELS, or :class:`Recognizer` if the name is in SCORERS."""
     if kind in MODELS:
         return MODELS[kind]
     if kind in SCORERS:

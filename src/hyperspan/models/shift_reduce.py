@@ -1,4 +1,4 @@
-"""The actions of the transition-based model (Wang et al. 2018), without any network: their effects, which are valid,
+"""The actions of the transition-based model (Wang et al. 2018), without the network: their effects, their validity, and
 the oracle.
 
 A sentence is read from a *buffer*, its words and an end symbol, onto a *stack* of trees. With m types there are 3 m + 1
@@ -14,7 +14,7 @@ number              action              what it does
 ==================  ==================  =============================================================================
 
 Every action but the last makes one tree, so a tree has the number of its action: its *label* is that action (0 for a
-bare word). Any set of mentions that are nested or apart, one type a span, has such actions; crossing ones and second
+bare word). Any set of nested or disjoint mentions with one type per span has such actions; crossing mentions and second
 types have none.
 """
 
@@ -31,11 +31,11 @@ from hyperspan.structures.mentions import Mention, MentionSet
 
 SHIFT = 0
 NOTHING = -1
-"""The label of an empty place of the stack, and the number of no tree in tables."""
+"""The label of an empty stack position, and the index of "no tree" in tables."""
 
 
 def oracle(mentions: Iterable[Mention], length: int, types: int) -> list[int]:
-    """The actions that build these mentions (nested or apart, one type a span): trees that grow to the right, word by
+    """The actions that build these mentions (nested or disjoint, one type per span): trees grow to the right, word by
     word.
 
     >>> oracle({(0, 3, 0), (1, 2, 1)}, length=4, types=2)  # Shift Shift Unary-1 Reduce-0* Shift Reduce-0 Shift Shift
@@ -86,12 +86,12 @@ def mentions_of(actions: Sequence[int], types: int) -> MentionSet:
 
 
 def valid_actions(top: Tensor, second: Tensor, left: Tensor, partial: Tensor, types: int) -> Tensor:
-    """(R,) each -> (R, 3 m + 1): which actions are valid where the top two trees have these labels.
+    """(R,) each -> (R, 3 m + 1): the valid actions, given the labels of the top two trees.
 
-    `left` is what is left in the buffer, words and the end symbol, at least 1; `partial` how many trees of the stack
-    are parts of mentions. The end symbol comes only when there are none; a part is made only while there are words to
-    complete it. Where one of the top two trees is a part, they can only be made one of its type (that of the upper one,
-    if both are parts).
+    `left` is the length of the buffer, including the end symbol, at least 1; `partial` the number of trees on the stack
+    that are parts of mentions. The end symbol is shifted only when there are none; a part is made only while words
+    remain to complete it. If one of the top two trees is a part, they can only be reduced to its type (that of the
+    upper one, if both are parts).
 
     >>> valid_actions(*(torch.tensor([value]) for value in (0, 3, 2, 1)), types=1).tolist()  # a bare word on a part
     [[True, True, True, True]]
@@ -107,7 +107,7 @@ def valid_actions(top: Tensor, second: Tensor, left: Tensor, partial: Tensor, ty
 
 
 class Derivations(NamedTuple):
-    """What actions do, sentence after sentence: arrays with an entry for each of A actions.
+    """The effects of actions, sentence after sentence: arrays with an entry for each of A actions.
 
     A tree has the number of the action that makes it; -1 is no tree.
     """
@@ -115,7 +115,7 @@ class Derivations(NamedTuple):
     action: np.ndarray
     sentence: np.ndarray
     step: np.ndarray
-    """Which of its sentence's actions it is."""
+    """The index of the action in its sentence."""
     word: np.ndarray
     """The next word of the buffer, before the action; the number of words at the end symbol."""
     stack: np.ndarray
@@ -123,15 +123,15 @@ class Derivations(NamedTuple):
     below: np.ndarray
     """The tree below the new tree on the stack."""
     depth: np.ndarray
-    """How many trees are below it."""
+    """The number of trees below it."""
     height: np.ndarray
     """0 for a bare word, or one more than the higher of the trees that it is made of."""
     partial: np.ndarray
-    """How many trees of the stack were parts of mentions, before the action."""
+    """The number of trees on the stack that are parts of mentions, before the action."""
 
 
 def derivations(actions: Sequence[Sequence[int]], types: int) -> Derivations:
-    """What the actions of each sentence do. The last action of a sentence, which shifts the end symbol, counts as
+    """The effects of each sentence's actions. The last action of a sentence, which shifts the end symbol, counts as
     making a tree."""
     rows: list[tuple[int, ...]] = []
     heights: list[int] = []

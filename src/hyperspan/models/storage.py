@@ -1,4 +1,4 @@
-"""Models as folders: config.toml, vocabulary.json, words.txt, model.safetensors, and a README.md about them."""
+"""Models as folders: config.toml, vocabulary.json, words.txt, model.safetensors, and a README.md (model card)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from hyperspan.vocabulary import Vocabulary, check_labels
 
 
 def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
-    """An untrained model for the words and labels of the training sentences; its parameters depend on the seed alone.
+    """An untrained model for the words and labels of the training sentences; its parameters depend only on the seed.
 
-    The configuration is one that :func:`hyperspan.models.validation.validate` accepts.
+    The configuration must pass :func:`hyperspan.models.validation.validate`.
     """
     config = config.settled()
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
@@ -38,7 +38,7 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
 
 
 def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
-    """Raises an InputError where the training sentences have no labels, or some that no model can have."""
+    """Raise an InputError if the training sentences have no labels, or labels that no model can have."""
     if not vocabulary.labels:
         raise InputError(
             f"{config.data.train_names} holds no mentions to learn from; name annotated sentences in data.train"
@@ -52,7 +52,8 @@ def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
 
 
 def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
-    """Writes a model to a folder; with `half`, in two bytes a number instead of four, and one for word vectors."""
+    """Write a model to a folder; with `half`, in two bytes per number instead of four, and one byte for word
+    vectors."""
     folder.mkdir(parents=True, exist_ok=True)
     with Target(str(folder / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
@@ -63,7 +64,7 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
 def load_model(
     folder: str | Path, device: str | torch.device = "cpu", *, precision: str = "float32", skip: float | None = None
 ) -> Model:
-    """The model in a folder, ready for use; :func:`hyperspan.load` says what precision and skip are."""
+    """Load the model of a folder, ready for inference; for `precision` and `skip` see :func:`hyperspan.load`."""
     folder = Path(folder)
     check_precision(precision, torch.device(device).type)
     config = Config.of_model(folder)

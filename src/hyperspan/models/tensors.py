@@ -1,4 +1,4 @@
-"""Tensors in safetensors files, which are complete or not there."""
+"""Read and write tensors in safetensors files, atomically."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from hyperspan.errors import InputError
 
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] | None = None) -> None:
-    """Writes tensors and a JSON state to a safetensors file that is complete or not there."""
+    """Write tensors and a JSON state to a safetensors file atomically."""
     beside = path.with_name(f".{path.name}.new")
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     try:
         _save(whole, beside, {"state": json.dumps(state)} if state is not None else None)
-        beside.chmod(0o666 & ~_umask())  # safetensors lets the owner alone read its files
+        beside.chmod(0o666 & ~_umask())  # safetensors makes its files readable by the owner only
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
         beside.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)  # if a disk is full, half a file must not keep it so
+        beside.unlink(missing_ok=True)  # a partial file must not keep a full disk full
         raise
 
 
 def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None) -> None:
-    """Writes safetensors; what the system has against it is raised as from any other writing."""
+    """Write a safetensors file; system errors are raised as OSError, as from any other write."""
     try:
         save_file(tensors, path, metadata)
     except SafetensorError as error:
@@ -51,12 +51,12 @@ def _umask() -> int:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turns any error of reading a safetensors file into an InputError."""
+    """Turn any error in reading a safetensors file into an InputError."""
     try:
         yield
     except FileNotFoundError:
         raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
-    except Exception as error:  # safetensors raises an exception of its own for each kind of damage
+    except Exception as error:  # safetensors raises a different exception for each kind of damage
         raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
 
 

@@ -1,4 +1,4 @@
-"""The transition-based model of Wang et al. (2018): a sentence is read action by action, and mentions are trees of a
+"""The transition-based model of Wang et al. (2018): it reads a sentence action by action, and mentions are trees on a
 stack.
 
 The next action depends on the top three trees of the stack, the next word of the buffer and the actions so far:
@@ -8,12 +8,12 @@ The next action depends on the top three trees of the stack, the next word of th
     history   an LSTM over the actions
 
 then a hidden layer and a softmax over the valid actions. Inference takes the best action each time, for all sentences
-of a batch together. Training knows all actions beforehand: it makes trees from low to high and states of the stack from
-the bottom up, for the whole batch at once, and scores all decisions together.
+of a batch together. Training knows all actions in advance: it builds trees from low to high and stack states from the
+bottom up, for the whole batch at once, and scores all decisions together.
 
-The original has weights for each label where trees are composed; here labels have vectors that are added to the gates,
-and Unary-X composes a word with nothing beside it, so that a batch with different actions takes the same products.
-Actions and what is valid are in :mod:`hyperspan.models.shift_reduce`.
+The original has composition weights per label; here labels have vectors that are added to the gates, and Unary-X
+composes a word with an empty sibling, so that a batch with different actions shares the same matrix products. Actions
+and their validity are in :mod:`hyperspan.models.shift_reduce`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from hyperspan.vocabulary import Vocabulary
 ACTION = 20
 """Size of the vector of an action, as in the paper."""
 GAIN = 1.5
-"""Of the initial weights between words and decisions: with the usual ones, several saturating functions leave little
-gradient."""
+"""The gain of the initial weights between words and decisions: with the default, several saturating functions leave
+little gradient."""
 
 
 class Composition(nn.Module):
@@ -96,7 +96,7 @@ class Transition(Model):
 
     @property
     def batch_entries(self) -> int:
-        """Sentences × words × widths of a batch in inference: many, since widths cost nothing here."""
+        """The size of an inference batch: sentences × words × widths; large, since widths cost nothing here."""
         return 5 * super().batch_entries
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
@@ -146,7 +146,7 @@ class Transition(Model):
         return trees.chunk(2, dim=1)[0].index_select(0, place + 1)
 
     def _states(self, vectors: Tensor, known: Derivations) -> Tensor:
-        """(A, h), the vectors of trees -> (A + 1, h): the states of the stack with each on top, and that of the empty
+        """(A, h), the vectors of trees -> (A + 1, h): the state of the stack with each tree on top, and of the empty
         stack."""
         order, place, sizes = _in_blocks(known.depth)
         lower = (np.cumsum(sizes) - sizes)[known.depth - 1]  # where the trees begin that are one lower
@@ -184,7 +184,7 @@ class Transition(Model):
 
 
 def _in_blocks(level: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """The entries in the order of their levels, the place of each in it, and how many there are of each level.
+    """The entries sorted by level, the rank of each entry, and the size of each level.
 
     >>> [values if isinstance(values, list) else values.tolist() for values in _in_blocks(np.array([0, 2, 1, 0]))]
     [[0, 3, 2, 1], [0, 3, 2, 1], [2, 1, 1]]

@@ -1,5 +1,5 @@
-"""Inference of the transition-based model: all sentences of a batch take their best valid action together, step after
-step."""
+"""Inference of the transition-based model: at each step, all sentences of a batch take their best valid action
+together."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from hyperspan.models.transition import Transition
 
 EMPTY = 3
-"""Places without a tree below every stack, so that it always has a top three."""
+"""Empty positions below every stack, so that it always has a top three."""
 STEPS_PER_CHECK = 8
-"""Steps between two checks whether all sentences are read, on a GPU, which has to wait for each."""
+"""Steps between checks whether all sentences are finished; on a GPU each check synchronises."""
 
 
 def cell(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,7 +40,7 @@ def log_softmax(scores: Tensor, valid: Tensor) -> Tensor:
 
 
 def buffer_rows(batch: Batch) -> np.ndarray:
-    """(B, n + 2): the row of each word, and from the end of its sentence on that of the end symbol, which follows all
+    """(B, n + 2): the row of each word; from the end of its sentence on, the row of the end symbol, which follows all
     words."""
     order = np.argsort(-np.array(batch.lengths), kind="stable")
     rows = np.full((len(order), batch.longest + 2), sum(batch.lengths), dtype=np.int64)
@@ -59,14 +59,14 @@ class ActionSequences(GreedySets):
     def __init__(self, actions: list[list[int]], *given: Any):
         super().__init__(*given)
         self.actions = actions
-        """Those of each sentence."""
+        """The actions of each sentence."""
 
 
 class Step(NamedTuple):
-    """What is kept of a step, (B,) each."""
+    """The record of a step, (B,) each."""
 
     action: Tensor
-    """NOTHING where a sentence was already read."""
+    """NOTHING if the sentence was already finished."""
     log_probability: Tensor
     start: Tensor
     """The first word of the tree that the action made."""
@@ -127,11 +127,11 @@ class Stacks:
         self.history = self._remember(torch.full_like(self.size, model.actions), nothing, nothing)
 
     def _remember(self, action: Tensor, states: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """The states and cells of the history after an action more."""
+        """The states and cells of the history after one more action."""
         return cell(torch.addmm(self.inputs.index_select(0, action), states, self.recurrent.t()), cells)
 
     def step(self) -> Step:
-        """Takes an action in every sentence that is not yet read."""
+        """Take an action in every unfinished sentence."""
         m, h, count = len(self.model.labels), self.model.history.hidden_size, len(self.size)
         places = ((self.base + self.size)[:, None] + self.top_three).flatten()
         trees = self.trees.index_select(0, places)  # (B * 3, 4 h)
@@ -148,7 +148,7 @@ class Stacks:
         return Step(action.masked_fill(~unread, NOTHING), log_probability, start, self.word)
 
     def _push(self, action: Tensor, trees: Tensor, marks: Tensor, row: Tensor) -> Tensor:
-        """Takes the parts of each action's tree from the stack, and puts the tree there; returns its first word."""
+        """Pop the parts of each action's tree from the stack, push the tree, and return its first word."""
         m, shifts = len(self.model.labels), action == SHIFT
         popped = (~shifts).long() + (action > m)
         tree = torch.where(shifts[:, None], self.leaves.index_select(0, row), self._composed(action, trees, popped))
@@ -169,7 +169,6 @@ class Stacks:
         return start
 
     def _composed(self, action: Tensor, trees: Tensor, popped: Tensor) -> Tensor:
-        """(B, 2 h): the vectors and cells of trees made of the top one or two; they mean nothing where a word is
-        shifted."""
+        """(B, 2 h): the vectors and cells of trees made of the top one or two; meaningless where a word is shifted."""
         right, left, _ = trees.view(-1, EMPTY, 2, trees.shape[1] // 2)[:, :, 1].unbind(1)
         return self.model.compose(left * (popped == 2)[:, None], right, action.clamp(min=1))

@@ -1,24 +1,23 @@
-"""Numbers that are chosen on dev once a model is trained.
+"""Values that are chosen on dev after a model is trained.
 
 *Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a
-temperature keeps the order of mention sets and flattens the distribution. The temperature that maximises the likelihood
-of the dev sentences replaces that of the model as far as their mentions outweigh
-:data:`hyperspan.models.calibration.PRIOR_MENTIONS`. A lower one, which makes the model surer, has a penalty: if all
-that it finds is right, likelihood alone would make it as sure as can be.
+temperature keeps the order of mention sets and flattens the distribution. The temperature moves towards the one that
+maximises the likelihood of the dev sentences, weighted by their mentions against
+:data:`hyperspan.models.calibration.PRIOR_MENTIONS`. A lower one, which makes the model more confident, has a penalty:
+if all predictions on dev are correct, likelihood alone would push confidence to the limit.
 
-*Calibration by type.* That is the likelihood of whole sets; the mentions that are found are still too sure. Where types
-are independent, each has a temperature and a bias of its own, for which their probabilities are right:
-:mod:`hyperspan.models.calibration`.
+*Calibration by type.* The temperature fits the likelihood of whole sets; predicted mentions are still overconfident.
+Where types are independent, each gets its own temperature and bias: :mod:`hyperspan.models.calibration`.
 
 *Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is
 unsure. A number added to the score of each mention trades precision for recall. The chosen one has the best F1.
 
 *Bias of discontinuous mentions.* They are rare, so that the most probable set leaves most of them out. A number added
-to the score of each part after which others follow finds more. The chosen one has the best F1 of discontinuous
-mentions, of those that lose next to nothing in the F1 of all.
+to the score of each part after which others follow finds more. The chosen one has the best F1 of discontinuous mentions
+among those that cost at most :data:`NEXT_TO_NOTHING` in overall F1.
 
-*Threshold.* Models that are no distributions over sets find the mentions above a threshold. The chosen one has the best
-F1.
+*Threshold.* Models that are not distributions over sets find the mentions above a threshold. The chosen one has the
+best F1.
 """
 
 from __future__ import annotations
@@ -53,20 +52,20 @@ if TYPE_CHECKING:
     from hyperspan.models.recognizer import Recognizer
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
-"""From 0.5 to 5, four percent apart."""
+"""From 0.5 to 5, in steps of 4%."""
 SURER_PENALTY = 100.0
-"""In nats, of a temperature that is e times lower than that of the model."""
+"""The penalty, in nats, of a temperature e times lower than that of the model."""
 MENTION_BIASES = [step / 4 for step in range(-8, 17)]
 """From -2 to 4."""
 DISCONTINUOUS_BIASES = [step / 4 for step in range(17)]
 """From 0 to 4."""
 NEXT_TO_NOTHING = 0.001
-"""Of F1: what finding more discontinuous mentions may cost all."""
+"""The overall F1 that finding more discontinuous mentions may cost."""
 ENOUGH_DISCONTINUOUS = 10
-"""With fewer in dev, no bias is chosen for them."""
+"""With fewer discontinuous mentions in dev, no bias is chosen."""
 
 Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
-"""Sentences -> what a model finds in them, by a threshold or a bias; they are encoded once for all values of it."""
+"""Sentences -> a function from a threshold or bias to predictions; sentences are encoded once for all values."""
 
 
 def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
@@ -76,13 +75,13 @@ def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
 
 
 def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
-    """Sentences of similar length."""
+    """Batches of sentences of similar length."""
     for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
         yield [sentences[index] for index in indices]
 
 
 def _counted(model: Model, found: list[MentionSet], sentences: Sequence[Sentence]) -> list[MentionSet]:
-    """The mentions of which it is known whether they are right."""
+    """The predicted mentions that the annotation can confirm or refute."""
 
     def known(sentence: Sentence, mentions: MentionSet) -> MentionSet:
         if not sentence.is_partial:
@@ -99,7 +98,7 @@ def _counted(model: Model, found: list[MentionSet], sentences: Sequence[Sentence
 def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
     """The temperature under which the sentences' mentions (those that the model can represent) are most probable.
 
-    One below the temperature of the model has a penalty.
+    A temperature below that of the model has a penalty.
     """
     scorer = model.scorer
     batches = []
@@ -121,7 +120,7 @@ def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
 
 
 def _lowest(count: int, value: Callable[[int], float]) -> int:
-    """Where a function of a number below `count` that first falls and then rises is lowest.
+    """The minimum of a unimodal function of an index below `count`.
 
     >>> _lowest(60, lambda index: (index - 17) ** 2)
     17
@@ -140,7 +139,7 @@ def _lowest(count: int, value: Callable[[int], float]) -> int:
 def best_by_f1(
     model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], now: float
 ) -> float:
-    """The value with the best F1 of those tried; of equals the nearest to the one that the model has now."""
+    """The candidate with the best F1; ties go to the one nearest to the model's current value."""
     found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
     expected = 0
     for given in _batches(model, sentences):
@@ -155,7 +154,7 @@ def best_by_f1(
 
 
 def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float:
-    """The mention bias with the best F1; of equals the nearest to 0."""
+    """The mention bias with the best F1; ties go to the one nearest to 0."""
 
     def encode(given: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
         scores, lengths, scorer = model(model.collate(given)), [len(sentence) for sentence in given], model.scorer
@@ -169,10 +168,9 @@ def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float
 def best_for_discontinuous(
     model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], neutral: float
 ) -> float:
-    """The value with the best F1 of discontinuous mentions, of those that lose next to nothing in the F1 of all.
+    """The value with the best F1 of discontinuous mentions, among those that cost next to nothing in overall F1.
 
-    What they may lose is counted from the `neutral` one, which is also the answer where dev has hardly any such
-    mentions.
+    The cost is relative to the `neutral` value, which is returned if dev has hardly any such mentions.
     """
     counts = np.zeros((len(tried), 2, 3), dtype=np.int64)  # by value, of all and of discontinuous: right, found, gold
     for given in _batches(model, sentences):
@@ -194,7 +192,7 @@ def _with_gaps(mentions: Iterable[AnyMention]) -> set[AnyMention]:
 
 
 def tune_discontinuous_bias(model: Model, encode: Encode, sentences: Sequence[Sentence]) -> None:
-    """Chooses the bias of discontinuous mentions and puts it into the model's configuration."""
+    """Choose the bias of discontinuous mentions and store it in the model's configuration."""
     chosen = best_for_discontinuous(model, encode, sentences, DISCONTINUOUS_BIASES, 0.0)
     _set(model, "discontinuous", bias=chosen)
 
@@ -206,8 +204,7 @@ def _found_by_discontinuous_bias(model: Recognizer, given: Sequence[Sentence]) -
 
 
 def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
-    """Chooses the calibration and, where that is asked for, the mention bias; puts them into the model's
-    configuration."""
+    """Choose the calibration and, if configured, the mention bias; store them in the model's configuration."""
     if model.discontinuous:
         tune_discontinuous_bias(model, partial(_found_by_discontinuous_bias, model), sentences)
     if model.config.training.tune_mention_bias:
@@ -221,9 +218,9 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
-    """Chooses the temperature and, where types are independent, the calibration by type; None where they are not.
+    """Choose the temperature and, if types are independent, the calibration by type; return None if they are not.
 
-    Both stay near those that the model has where the sentences have few mentions.
+    Both stay near the current values if the sentences have few mentions.
     """
     had = model.config.calibration.of(model.labels, model.config.model.temperature)
     count = sum(len(_known_gold(model, sentence)) for sentence in sentences)
@@ -242,12 +239,12 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
 
 
 def annotated_in_full(model: Model, sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences that are annotated with all labels of a model, from which couplings can be chosen."""
+    """The sentences that are annotated with all labels of a model, from which couplings can be fitted."""
     return [sentence for sentence in sentences if model.marks([sentence]) is None]
 
 
 def tune_couplings(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
-    """Chooses how mentions depend on each other; None where dev is too small to say, or where they do not."""
+    """Fit couplings between mentions; return None if dev is too small or they do not help."""
     _set(model, "coupling", both={}, balance={}, mention=0.0)
     complete = annotated_in_full(model, sentences)
     count = sum(len(_known_gold(model, sentence)) for sentence in complete)
@@ -272,8 +269,8 @@ def _bases(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[Coupled
 
 
 def _between(had: float, best: float, mentions: int) -> float:
-    """The temperature between the one that a model had and the best on dev, nearer to the latter the more mentions dev
-    has.
+    """Interpolate between a model's previous temperature and the best on dev, weighted by the number of mentions in
+    dev.
 
     >>> [_between(1.0, 2.0, mentions) for mentions in (0, 10, 100, 10_000)]
     [1.0, 1.065, 1.4142, 1.9863]
@@ -300,7 +297,7 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
 def tune_threshold(
     model: Model, section: str, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]
 ) -> None:
-    """Chooses the threshold and puts it into a section of the model's configuration."""
+    """Choose the threshold and store it in a section of the model's configuration."""
     now = getattr(model.config, section).threshold
     _set(model, section, threshold=best_by_f1(model, encode, sentences, tried, now))
 
@@ -308,7 +305,7 @@ def tune_threshold(
 def tune_joining_threshold(
     model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], neutral: float
 ) -> None:
-    """Chooses the threshold of the model joined by discontinuous mentions."""
+    """Choose the threshold of the model "joined" by the F1 of discontinuous mentions."""
     chosen = best_for_discontinuous(model, encode, sentences, tried, neutral)
     _set(model, "joined", threshold=chosen)
 

@@ -1,5 +1,5 @@
-"""The one check of a configuration as a whole: whether its values go together. Models and encoders say what they
-need."""
+"""Validate a configuration as a whole: whether its values are compatible. Models and encoders state their
+requirements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hyperspan.text.tokenize import TOKENIZERS
 
 
 def validate(config: Config) -> None:
-    """Raises an InputError where values of a configuration do not go together; no file is looked at.
+    """Raise an InputError if values of a configuration are incompatible; no file is read.
 
     >>> validate(Config().override(["model.kind=linear-chain", "model.max_width=6"]))
     Traceback (most recent call last):
@@ -97,7 +97,7 @@ def _check_name(key: str, value: str, known: Iterable[str]) -> None:
 
 
 def _check_lbfgs(config: Config) -> None:
-    """L-BFGS minimises one function, so nothing may be random, nor differ from step to step."""
+    """Check L-BFGS: it minimises one fixed function, so nothing may be random or change between steps."""
     if config.transformer.name:
         raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
     random = {
@@ -116,7 +116,7 @@ def _check_lbfgs(config: Config) -> None:
 
 
 def check_start(config: Config) -> None:
-    """Raises an InputError where a model, or one that starts from it, is of a kind that cannot."""
+    """Raise an InputError if the kind of a model, or of the one it starts from, does not support warm starts."""
     if not issubclass(model_class(config.model.kind), Recognizer):
         raise InputError(
             f"model.kind is {config.model.kind}, but only models of an encoder, a scorer and a structure, such as segmental, can"
@@ -143,7 +143,7 @@ def _check_warm_start(config: Config) -> None:
 
 
 def _check_distillation(config: Config) -> None:
-    """A student learns from a teacher's hyperedges."""
+    """Check distillation: a student learns from a teacher's hyperedges."""
     given = config.distillation
     names = ", ".join(given.teachers)
     if not names:

@@ -1,8 +1,8 @@
-"""The weights of a model's folder. They may come from anywhere: they are checked before they take memory.
+"""The weights of a model's folder. They are untrusted: they are checked before memory is allocated.
 
 A safetensors file begins with the names, types and shapes of its tensors. The model that config.toml and
-vocabulary.json describe is first built without numbers (torch's "meta" device), and stops being built once it has far
-more parameters than the file has tensors. Only a file that fits is read.
+vocabulary.json describe is first built without values (torch's "meta" device); building stops once it has far more
+parameters than the file has tensors. Only a file that fits is read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from hyperspan.models.tensors import readable
 from hyperspan.runtime.tensors import LARGEST, SCALE, Entry, check_entries, unfit
 
 SLACK = 1_000
-"""A model may make this many parameters that it drops again, such as those of an encoder's unused layers."""
+"""A model may create this many parameters that it drops again, such as those of an encoder's unused layers."""
 M = TypeVar("M", bound=Model)
 
 
 def load_weights(folder: Path, build: Callable[[], M]) -> M:
-    """The model of a folder with its weights; `build` makes it, untrained, from config.toml and vocabulary.json."""
+    """Load the model of a folder with its weights; `build` creates it, untrained, from config.toml and
+    vocabulary.json."""
     path = folder / "model.safetensors"
     header = _header(path)
     with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(header) + SLACK, path):
@@ -55,19 +56,19 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
 
 
 def fixed_names(model: Model) -> list[str]:
-    """The names of the vectors that do not learn, in the model's state."""
+    """The names of the frozen vectors in the model's state."""
     fixed = model.encoder.pretrained_rows
     return [name for name, buffer in model.named_buffers() if any(buffer is one for one in fixed)]
 
 
 def _vector_names(model: Model) -> list[str]:
-    """The names of the vectors of words, in the model's state."""
+    """The names of the word vectors in the model's state."""
     vectors = model.encoder.word_vectors
     return [name for name, tensor in model.state_dict(keep_vars=True).items() if any(tensor is one for one in vectors)]
 
 
 def quantized(model: Model) -> dict[str, Tensor]:
-    """The state of a model in two bytes a number, and in one a number for vectors of words."""
+    """The state of a model in two bytes per number, and one byte per number for word vectors."""
     tensors = model.state_dict()
     vectors = {name: tensors.pop(name).float() for name in _vector_names(model)}
     result = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
@@ -78,8 +79,7 @@ def quantized(model: Model) -> dict[str, Tensor]:
 
 
 class _SkipInitialisation(TorchFunctionMode):
-    """Leaves out what fills tensors with random numbers: for tensors without numbers, torch would load its compiler
-    first."""
+    """Skip random initialisation: for tensors without values, torch would load its compiler first."""
 
     SKIPPED = (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, Tensor.uniform_, Tensor.normal_)
 
@@ -98,7 +98,7 @@ def _header(path: Path) -> dict[str, Entry]:
 
 @contextmanager
 def _at_most(parameters: int, path: Path) -> Iterator[None]:
-    """Ends the building of a model in this thread that has more parameters."""
+    """Abort building a model in this thread once it has more than `parameters` parameters."""
     thread, count = threading.get_ident(), 0
 
     def counted(module: nn.Module, name: str, parameter: object) -> None:
@@ -129,7 +129,7 @@ def _built(folder: Path, build: Callable[[], Model]) -> Model:
 
 
 def _is_usable(tensor: Tensor) -> bool:
-    """Whether all numbers are finite and of a size with which sums of products stay finite; a few milliseconds for a
+    """Whether all values are finite and small enough that sums of products stay finite; takes a few milliseconds for a
     bundled model."""
     if not tensor.is_floating_point() or not tensor.numel():
         return True

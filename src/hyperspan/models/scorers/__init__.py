@@ -1,4 +1,4 @@
-"""From words and spans to the scores of a structure, one class for each structure."""
+"""Scorers: from words and spans to the scores of a structure, one class per structure."""
 
 from hyperspan.models.scorers.base import Scorer, WeightColumns
 from hyperspan.models.scorers.chains import CascadedScorer, LinearChainScorer
@@ -23,4 +23,4 @@ _BUILT_IN: dict[str, type[Scorer]] = {
     "joint": JointScorer,
 }
 SCORERS = PluginTable("structures", _BUILT_IN, Scorer, classes=True)
-"""By the name that a configuration has under model.kind; plug-ins add to the group ``hyperspan.structures``."""
+"""Scorers by model.kind; plug-ins register in the group ``hyperspan.structures``."""

@@ -1,4 +1,4 @@
-"""What all scorers share. They do not know how words and spans were encoded: they ask the encoder for layers."""
+"""The base class of scorers. They do not depend on how words and spans are encoded: the encoder provides the layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence
 
 INITIAL_MENTION_BIAS = -3.0
-"""The first score of mentions: most mention sets of a sentence are large, so training begins with small ones."""
+"""The initial mention score: most mention sets of a sentence are large, so training starts with a bias towards small
+ones."""
 
 
 class WeightColumns(NamedTuple):
@@ -30,11 +31,11 @@ class WeightColumns(NamedTuple):
     weights: Tensor  # (features + 1, roles * m); row 0 is of unknown features
     roles: list[str]
     of_spans: bool = False
-    """Whether the features are of spans and not of words."""
+    """Whether these are features of spans, not of words."""
 
 
 def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
-    """The axes of the parameters of a linear layer, by name, that go over its outputs."""
+    """The output axes of the parameters of a linear layer, by name."""
     return {f"{name}.weight": (0,), f"{name}.bias": (0,)}
 
 
@@ -42,33 +43,31 @@ class Scorer(nn.Module):
     """From words and spans to scores, and from scores to a distribution."""
 
     over_spans: ClassVar[bool] = False
-    """Whether spans are looked at, no wider than c, and not words alone."""
+    """Whether it scores spans of up to c words, not only words."""
     linear_memory: ClassVar[bool] = False
-    """Whether scores and structure need memory linear in sentences × words × widths, so that a GPU may have large
-    batches."""
+    """Whether scores and structure need memory linear in sentences × words × widths, so that GPU batches may be
+    large."""
     can_skip: ClassVar[bool] = False
-    """Whether words at which no mention is likely to begin can be passed over in inference."""
+    """Whether inference can skip words at which a mention is unlikely to begin."""
     can_calibrate: ClassVar[bool] = False
     """Whether types are independent, so that each can have its own temperature."""
     allowed_mentions: ClassVar[str] = "overlapping in any way"
-    """Which mentions a sentence may have."""
+    """A description of the mentions that a sentence may have."""
     outputs_by_type: ClassVar[bool] = False
-    """Whether the outputs of a type stand together, and not those of one role of all types."""
+    """Whether outputs are grouped by type, not by role."""
     shared_outputs: ClassVar[int] = 0
-    """Outputs before those, which are of no type."""
+    """The number of leading outputs that belong to no type."""
     independent_types: ClassVar[bool] = False
-    """Whether mentions of one type say nothing about those of another, so that sentences may be annotated with some
-    types only."""
+    """Whether types are independent, so that sentences may be annotated with only some of them."""
     discontinuous: ClassVar[bool] = False
-    """Whether mentions may have several parts, with words between them."""
+    """Whether the model finds discontinuous mentions."""
     can_couple: ClassVar[bool] = False
     """Whether its distributions are products of independent units, so that couplings can make mentions depend on each
     other."""
     has_cross_entropy: ClassVar[bool] = False
-    """Whether its distributions have a cross-entropy, so that a model can learn from teachers of its kind."""
+    """Whether its distributions have a cross-entropy, so that a model can learn from teachers of the same kind."""
     can_condition: ClassVar[bool] = False
-    """Whether its distributions take any mentions as required or forbidden, so that sentences may be annotated in
-    part."""
+    """Whether its distributions can require or forbid any mentions, so that sentences may be partially annotated."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -76,11 +75,11 @@ class Scorer(nn.Module):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Raises an InputError where a configuration asks for what this scorer cannot do."""
+        """Raise an InputError if a configuration asks for something that this scorer cannot do."""
 
     @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
-        """The configuration with what this scorer takes from the training sentences, as far as it is not given."""
+        """Complete the configuration with values that this scorer derives from the training sentences, unless given."""
         return config
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
@@ -88,30 +87,27 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        """A kernel that encodes and scores in one call, for inference; None where there is none."""
+        """A kernel that encodes and scores in one call, for inference; None if not supported."""
         return None
 
     def of_fused(self, found: FusedScores) -> Any:
-        """The scores that this kernel has computed."""
+        """Convert the scores that this kernel computed."""
         raise NotImplementedError
 
     def skipping(self, scores: Any, margin: float) -> Any:
-        """The scores of mentions that start only where ``present`` is this much less than ``absent`` at most; only
-        where `can_skip`."""
+        """Restrict starts to words where ``absent - present`` is at most the margin; only if `can_skip`."""
         raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
-        """The scores with this much added for every mention, or, where mentions share what is scored, for every
-        start."""
+        """Add a bias to the score of every mention or, if mentions share scores, of every start."""
         raise NotImplementedError
 
     def add_discontinuous_bias(self, scores: Any, bias: float) -> Any:
-        """The scores with this much added for every part after which others follow; only where `discontinuous`."""
+        """Add a bias to the score of every part that others follow; only if `discontinuous`."""
         raise NotImplementedError
 
     def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
-        """The scores of a distribution with the same most probable sets, calibrated by type; only where
-        `can_calibrate`."""
+        """Calibrate scores by type without changing the most probable sets; only if `can_calibrate`."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
@@ -119,18 +115,18 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def type_axes(self) -> dict[str, tuple[int, ...]]:
-        """The axes of its parameters, by name, that go over the outputs of types; none if it cannot tell.
+        """The axes of its parameters, by name, that index the outputs of types; empty if unknown.
 
-        The layers are those of a dense encoder: others cannot be taken over.
+        The layers are those of a dense encoder: others cannot be copied.
         """
         return {}
 
     @torch.no_grad()
     def copy_from(self, state: Mapping[str, Tensor], weights: Tensor) -> None:
-        """Takes over what a scorer of the same kind has learnt, given its state.
+        """Copy the parameters of a trained scorer of the same kind, given its state.
 
-        `weights` (types, types of that scorer) have rows that sum to 1: each type begins as a weighted mean of learnt
-        ones.
+        `weights` (types, types of that scorer) have rows that sum to 1: each type is initialised as a weighted mean of
+        trained ones.
         """
         axes = self.type_axes()
         for name, parameter in self.named_parameters() if axes else ():
@@ -140,7 +136,7 @@ class Scorer(nn.Module):
             parameter.copy_(learnt)
 
     def _of_types(self, learnt: Tensor, weights: Tensor) -> Tensor:
-        """(outputs of the types that were learnt, …) -> (outputs of other types, …)"""
+        """(outputs of the trained types, …) -> (outputs of the new types, …)"""
         shared, typed = learnt.tensor_split([self.shared_outputs])
         old, by_type = weights.shape[1], self.outputs_by_type
         outputs = typed.unflatten(0, (old, -1)) if by_type else typed.unflatten(0, (-1, old)).transpose(0, 1)
@@ -149,11 +145,11 @@ class Scorer(nn.Module):
         return torch.cat([shared, found.flatten(0, 1)])
 
     def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
-        """The distribution that scores make."""
+        """The distribution that the scores define."""
         raise NotImplementedError
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        """Those mentions that the structure can represent together, in a batch whose longest sentence has `longest`
+        """The subset of mentions that the structure can represent, in a batch whose longest sentence has `longest`
         words."""
         return mentions
 
@@ -164,7 +160,8 @@ class Scorer(nn.Module):
         lengths: Sequence[int],
         marks: PartialMarks | None = None,
     ) -> Loss:
-        """-log p of gold mentions, or of what `marks` leave of them, and how many the structure cannot represent."""
+        """-log p of gold mentions, or of the partial annotation in `marks`; and how many mentions the structure cannot
+        represent."""
         kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
         values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))

@@ -1,4 +1,4 @@
-"""Scores of tags: of the linear chain, and of cascaded chains."""
+"""Tag scores of the linear chain and of cascaded chains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hyperspan.structures.tags import BEGIN, UNIT
 
 
 class LinearChainScorer(Scorer):
-    """The linear chain over 4 m + 1 tags, whose steps have weights of their own."""
+    """The linear chain over 4 m + 1 tags, with learnt transition weights."""
 
     linear_memory = True
     allowed_mentions = "none overlapping"

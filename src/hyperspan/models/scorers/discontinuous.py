@@ -1,4 +1,4 @@
-"""Scores of mentions with gaps."""
+"""Scores of discontinuous mentions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from hyperspan.structures.scores import EdgeScores
 
 
 class DiscontinuousScorer(Scorer):
-    """Mentions of one part as in a segmental hypergraph; other parts from their spans, gaps from theirs.
+    """Contiguous mentions as in a segmental hypergraph; other parts and gaps are scored from their spans.
 
-    All scores are linear in vectors of spans. That of a gap is the span from the word before it to the word after it:
-    the span LSTM has read what the gap joins, its words, and so its width.
+    All scores are linear in span vectors. A gap uses the span from the word before it to the word after it, so the span
+    LSTM has read the words on both sides, the gap's words, and its width.
     """
 
     over_spans = linear_memory = can_skip = independent_types = True
@@ -70,7 +70,7 @@ class DiscontinuousScorer(Scorer):
         close, leaving, arriving, others = rows.split([m, m, m, 3 * m], dim=1)
         extend = chains.unpack_extensions(chains.shorter(leaving) + arriving[chains.longer])
         close, opening, last, gap = chains.unpack_widths(torch.cat([close, others], dim=1)).split(m, dim=3)
-        gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by its own first word and width
+        gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
 
     def fuse(self, encoder: Encoder) -> FusedEncoder | None:

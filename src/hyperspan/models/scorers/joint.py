@@ -28,7 +28,7 @@ from hyperspan.types import Sentence
 
 
 class PairScorer(nn.Module):
-    """Scores of pairs of types at a span: parameters, or also a low-rank linear function of its vector."""
+    """Scores of pairs of types at a span: constants, optionally plus a low-rank linear function of its vector."""
 
     def __init__(self, encoder: Encoder, types: int, rank: int):
         super().__init__()
@@ -135,10 +135,10 @@ def _rank(config: Config, how: str) -> int:
 
 
 def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: int) -> tuple[tuple[str, ...], ...]:
-    """Groups of at most `size` labels, of those that meet most: on mentions that begin at one word, and on the same
-    words elsewhere.
+    """Group labels that co-occur most, at most `size` per group: on mentions that begin at the same word, and on the
+    same words elsewhere in the corpus.
 
-    The second is what a model mistakes for each other, though gold has one of both.
+    The second case covers labels that a model confuses, though gold has only one of them.
 
     >>> from hyperspan.types import Mention
     >>> words = Sentence(["Old", "Bo"], [Mention(0, 2, "PER"), Mention(0, 1, "AGE"), Mention(1, 2, "GPE")])
@@ -162,7 +162,7 @@ def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: in
 
 
 def _meetings(sentences: Sequence[Sentence]) -> Counter[Any]:
-    """How often two labels meet, for both orders of them."""
+    """How often two labels co-occur, in both orders."""
     meet: Counter[Any] = Counter()
     named: dict[tuple[str, ...], Counter[str]] = {}
     for sentence in sentences:

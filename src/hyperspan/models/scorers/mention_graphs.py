@@ -23,7 +23,7 @@ from hyperspan.structures.separators import LABELS
 
 
 class MentionHypergraphScorer(Scorer):
-    """The mention hypergraph: all from words, T → X scores 0."""
+    """The mention hypergraph: all scores come from words; T → X scores 0."""
 
     independent_types = True
 

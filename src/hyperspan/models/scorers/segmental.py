@@ -31,8 +31,8 @@ from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_
 class SegmentalScorer(Scorer):
     """The segmental hypergraph: T → X and T → I from the first word, I edges from spans.
 
-    An I edge scores closing here and going on from here; with a contextual encoder, whose spans know their words, also
-    having come here.
+    An I edge scores closing at its span and leaving it; with a contextual encoder, whose spans have read their words,
+    also arriving at it.
     """
 
     over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = has_cross_entropy = True
@@ -55,7 +55,7 @@ class SegmentalScorer(Scorer):
             empty = self.parts.bias.new_zeros(*shape, m)
             return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
         other, present = self._by_word(self.start(words), batch).split(m, dim=2)
-        # Without a contextual encoder, the word before is scored for or against a start.
+        # Without a contextual encoder, the previous word also scores a start.
         absent = other if self.contextual else torch.zeros_like(other)
         present = present if self.contextual else present + pad(other[:, :-1], (0, 0, 1, 0))
         parts = iter(self.parts(words, spans, batch, layout).float().split(m, dim=1))

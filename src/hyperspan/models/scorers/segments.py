@@ -1,4 +1,4 @@
-"""Scores of whole segments: of the semi-Markov structure, and of trees."""
+"""Scores of whole segments, for the semi-Markov structure and for trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hyperspan.structures.mentions import Mention
 
 
 class SegmentScorer(Scorer):
-    """Segments scored as a whole, and words outside them: of the semi-Markov structure, and of the trees."""
+    """Scores of whole segments and of words outside them, for the semi-Markov structure."""
 
     over_spans = linear_memory = can_condition = True
     allowed_mentions = "none overlapping"
