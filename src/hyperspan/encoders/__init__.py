@@ -1,1 +1,1 @@
-"""Tokens to vectors: of words, of characters, of spans."""
+"""Encoders: from tokens to vectors of words, characters and spans."""

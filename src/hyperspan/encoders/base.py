@@ -1,4 +1,4 @@
-"""What every encoder offers: from sentences to representations of words and spans, and to layers that score them."""
+"""The encoder interface: from sentences to representations of words and spans, and to layers that score them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ParameterOptions(NamedTuple):
     """How a parameter is optimised."""
 
     learning_rate: float
-    """The highest one, which the schedule reaches once."""
+    """The peak learning rate of the schedule."""
     weight_decay: float
 
 
@@ -31,9 +31,9 @@ class Encoder(nn.Module, ABC):
     """An encoder of words and, for models over spans, of spans.
 
     A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of
-    spans. What a representation is, the encoder alone knows: a scorer turns it into numbers with layers that
-    `word_layer` and `span_layer` make. An encoder of dense vectors says their size in `dimension`, and models other
-    than recognizers build on it.
+    spans. Only the encoder knows what a representation is: a scorer turns it into scores with layers that `word_layer`
+    and `span_layer` create. A dense encoder states the size of its vectors in `dimension`; models other than
+    recognizers need one.
     """
 
     dense: ClassVar[bool]
@@ -41,11 +41,11 @@ class Encoder(nn.Module, ABC):
     named_features: ClassVar[bool] = False
     """Whether words and spans are ids of features, whose names are in the vocabulary."""
     contextual: ClassVar[bool]
-    """Whether the representation of a word knows its neighbours, and that of a span all its words."""
+    """Whether the representation of a word depends on its neighbours, and that of a span on all its words."""
     can_start: ClassVar[bool] = False
-    """Whether a new encoder can take over what a trained one has learnt: then it has `prepare_from` and `copy_from`."""
+    """Whether an encoder supports warm starts with `prepare_from` and `copy_from`."""
     dimension: int
-    """The size of a word's vector; of dense encoders alone."""
+    """The size of a word's vector; only for dense encoders."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool):
         super().__init__()
@@ -54,33 +54,33 @@ class Encoder(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def check(cls, config: Config) -> None:
-        """Raises an InputError where a configuration asks for what this encoder cannot do."""
+        """Raise an InputError if a configuration asks for something that this encoder cannot do."""
 
     @classmethod
     @abstractmethod
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Any]:
-        """The vocabulary of training sentences, and what `initialise` takes."""
+        """The vocabulary of training sentences, and the argument of `initialise`."""
 
     @abstractmethod
     def initialise(self, resources: Any) -> None:
-        """Puts in place what is known before training, such as pretrained vectors."""
+        """Initialise parameters from resources, such as pretrained vectors."""
 
     @classmethod
     def prepare_from(cls, start: Vocabulary, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Any]:
-        """The symbols of a trained encoder and of training sentences together, and what `copy_from` takes."""
+        """The merged vocabulary of a trained encoder and of training sentences, and the argument of `copy_from`."""
         raise NotImplementedError
 
     def copy_from(self, start: Vocabulary, state: Mapping[str, Tensor], resources: Any) -> None:
-        """Takes over what an encoder of the same build has learnt, given its symbols and its state."""
+        """Copy the parameters of a trained encoder of the same architecture, given its vocabulary and its state."""
         raise NotImplementedError
 
     @abstractmethod
     def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
-        """The sentences as this encoder reads them, on a device."""
+        """Collate the sentences into a batch on a device."""
 
     @abstractmethod
     def forward(self, batch: Batch) -> list[Tensor]:
-        """(N, …) for each layer of the encoder: representations of words. The last are for scores."""
+        """(N, …) for each layer of the encoder: representations of words. Scores use the last layer."""
 
     @abstractmethod
     def encode_spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
@@ -94,7 +94,7 @@ class Encoder(nn.Module, ABC):
     def span_layer(self, outputs: int, *, whole: bool = False) -> Any:
         """A layer from (words, spans, batch, layout) to (rows, outputs), with a `bias`.
 
-        With `whole` it sees all words of a span; without, its end alone.
+        With `whole` it sees all words of a span; otherwise only its end.
         """
 
     def vectors(self, batch: Batch) -> Tensor:
@@ -104,37 +104,37 @@ class Encoder(nn.Module, ABC):
     def fuse(
         self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
-        """A kernel from `vectors` to the scores of segmental hypergraphs, or with gaps, given the scorer's layers; None
-        where there is none."""
+        """A kernel from `vectors` to the scores of segmental or discontinuous hypergraphs, given the scorer's layers;
+        None if not supported."""
         return None
 
     def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
-        """The options of those parameters that are not optimised as all others are."""
+        """The optimiser options of parameters that differ from the default."""
         return {}
 
     @property
     def pretrained_rows(self) -> list[Tensor]:
-        """Buffers of vectors that do not learn, one row for each word that only pretrained vectors know."""
+        """Buffers of frozen vectors, one row for each word that comes only from pretrained vectors."""
         return []
 
     @property
     def word_vectors(self) -> list[Tensor]:
-        """All tensors with one row for each word; they are saved in one byte a number."""
+        """All tensors with one row for each word; they are saved in one byte per number."""
         return self.pretrained_rows
 
     @property
     def context(self) -> int:
-        """Words of the document that it reads before and after a sentence."""
+        """The number of context words that it reads before and after a sentence."""
         return 0
 
     @property
     def reads_ids(self) -> bool:
-        """Whether a batch needs nothing but what :mod:`hyperspan.collation` makes."""
+        """Whether the output of :mod:`hyperspan.collation` is enough as a batch."""
         return False
 
     @property
     def reads_characters(self) -> bool:
-        """Whether it looks at the characters of words."""
+        """Whether it reads the characters of words."""
         return False
 
     @property

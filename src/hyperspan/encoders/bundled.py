@@ -1,8 +1,8 @@
-"""The word vectors that come with hyperspan: those of GloVe, out of the bundled models.
+"""The word vectors that come with hyperspan: GloVe vectors, taken from the bundled models.
 
-A bundled model has vectors of two kinds. Those of its training words are trained, and are not used here. Those of all
-other words are as GloVe has them, in one byte a number. The folder `pretrained/vectors` adds what is trained in every
-model; `scripts/bundle_vectors.py` makes it.
+A bundled model has two kinds of vectors. Those of its training words are fine-tuned and not used here. Those of all
+other words are the original GloVe vectors, in one byte per number. The folder `pretrained/vectors` adds the words that
+are fine-tuned in every model; `scripts/bundle_vectors.py` creates it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from hyperspan.vocabulary import Vocabulary
 from hyperspan.words import Words
 
 BUNDLED = "bundled"
-"""What `words.vectors` is for these vectors."""
+"""The value of `words.vectors` that selects these vectors."""
 DIMENSION = 100
 VECTORS = "vectors"
-"""The folder, among those of the models, with what no model has."""
+"""The folder, next to the models, with the vectors that no model has."""
 
 
 @dataclass(frozen=True, eq=False)
 class ByteVectors:
-    """Words and their vectors in one byte a number."""
+    """Words and their vectors in one byte per number."""
 
     words: list[str]
     numbers: np.ndarray
     """(words, dimension), int8."""
     scales: np.ndarray
-    """(words, 1), float32: a number times the scale of its row is that of the vector."""
+    """(words, 1), float32: a number times the scale of its row is the vector's value."""
 
     @property
     def digest(self) -> str:
-        """What differs where a word or a number does."""
+        """A digest of all words and numbers."""
         digest = hashlib.sha256("\n".join(self.words).encode())
         for part in (self.numbers, self.scales):
             digest.update(part.tobytes())
@@ -47,7 +47,7 @@ class ByteVectors:
 
 
 def untrained_vectors(model: Path) -> ByteVectors | None:
-    """Those of a model's words that its training data lacked; None where it has none in one byte a number."""
+    """The vectors of words that a model's training data lacked; None if it has none in one byte per number."""
     tensors = TensorFile(model / "model.safetensors")
     if FIXED + SCALE not in tensors:
         return None
@@ -56,7 +56,7 @@ def untrained_vectors(model: Path) -> ByteVectors | None:
 
 
 def new_rows(parts: list[ByteVectors]) -> list[list[int]]:
-    """Of each part the rows of words that no part before it has."""
+    """For each part, the rows of words that no earlier part has."""
     seen: set[str] = set()
     rows: list[list[int]] = []
     for part in parts:
@@ -66,7 +66,7 @@ def new_rows(parts: list[ByteVectors]) -> list[list[int]]:
 
 
 def bundled_vectors(place: Path = PRETRAINED) -> tuple[list[str], np.ndarray]:
-    """The words, most frequent first, and their vectors, a row for every word, out of the folders of a place.
+    """The words, most frequent first, and their vectors, a row per word, read from the folders of a place.
 
     >>> words, vectors = bundled_vectors()
     >>> words[:4], vectors.shape

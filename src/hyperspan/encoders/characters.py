@@ -1,4 +1,4 @@
-"""Vectors of words from their characters."""
+"""Character-level word vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CharacterLSTM(nn.Module):
         self.dimension = 2 * config.hidden
 
     def forward(self, characters: Tensor, counts: Tensor) -> Tensor:
-        """(U, longest) and (U,) on the CPU, longest first -> (U, dimension): a vector for every spelling."""
+        """(U, longest) and (U,) on the CPU, longest first -> (U, dimension): a vector per distinct word."""
         packed = pack_padded_sequence(characters, counts, batch_first=True)
         states = word_states(self.lstm, self.embedding(packed.data), counts.tolist())  # (characters, 2 * hidden)
         first = packed.batch_sizes.cumsum(0) - packed.batch_sizes
@@ -31,8 +31,7 @@ class CharacterLSTM(nn.Module):
 
 
 class CharacterCNN(nn.Module):
-    """The strongest answer of each filter along a word's characters; quicker than the LSTM, and no worse on most
-    data."""
+    """Max-pooled convolutions over a word's characters; faster than the LSTM, and no worse on most data."""
 
     def __init__(self, characters: int, config: CharactersConfig):
         super().__init__()
@@ -43,7 +42,7 @@ class CharacterCNN(nn.Module):
         self.dimension = config.hidden * len(FILTER_WIDTHS)
 
     def forward(self, characters: Tensor, counts: Tensor) -> Tensor:
-        """(U, longest) and (U,) -> (U, dimension): a vector for every spelling, whatever the padding of the others."""
+        """(U, longest) and (U,) -> (U, dimension): a vector per distinct word, independent of padding."""
         embedded = self.embedding(characters).transpose(1, 2)  # (U, d, longest)
         known = counts.to(characters.device)[:, None]
         answers = []

@@ -9,16 +9,16 @@ from hyperspan.encoders.resources import decoded, head_of, numbered_lines, opene
 from hyperspan.errors import CorpusError
 
 _DEEPEST = 1_000
-"""Steps to a cluster; real trees have a few dozen."""
+"""The longest path to a cluster; real trees have a few dozen steps."""
 
 
 def read_clusters(path: str | Path) -> dict[str, str]:
-    """Brown clusters: every word with the path of its cluster from the root of the tree, a string of 0 and 1.
+    """Read Brown clusters: map each word to the path of its cluster from the root of the tree, a string of 0 and 1.
 
     Lines are `bits<TAB>word<TAB>count`, as the clustering program writes them (a count may be missing), or
     `word<TAB>id`, as spaCy publishes them: the id is the path read as a number *from its end*, so that `id & 15` are
-    the first four steps. Such an id has lost the zeros at the path's end; they come back as far as the other paths
-    demand, since no path begins another. Words with the id 0 have no cluster and are left out.
+    the first four steps. Such an id has lost the trailing zeros of the path; they are restored as far as the other
+    paths require, since no path is a prefix of another. Words with the id 0 have no cluster and are left out.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "clusters.tsv"

@@ -2,9 +2,9 @@
 words.
 
 Every symbol (a word, a tag, a word type, a prefix of a Brown cluster) is a 64-bit hash of its text. A template mixes
-the symbols of a few places into the hash of a feature. Which features a model knows is decided once, by counting them
-in the training data; later they are looked up by bisection. Of a million features two fall together in one of 18
-million models.
+the symbols of a few places into the hash of a feature. The features of a model are chosen once, by counting them in the
+training data; later they are looked up by bisection. With a million features, the chance of any hash collision is about
+1 in 37 million.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from hyperspan.types import Sentence
 
 REACH = 5
-"""Words to the left and right that some template looks at."""
+"""The largest distance, in words, that a template reads."""
 WIDE = 10
-"""Spans of more words than this, and one, are all alike."""
+"""Spans of more than this many words, plus one, share one width feature."""
 BEYOND = "·"
 """The symbol before the first and after the last word of a sentence."""
 
@@ -35,7 +35,7 @@ class Template:
     layer: str
     offsets: tuple[int, ...]
     ordered: bool = True
-    """Whether the place matters; in a bag of words it does not."""
+    """Whether the position matters; in a bag of words it does not."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class Template:
 
 
 def n_grams(layer: str, longest: int) -> list[Template]:
-    """Every n-gram, up to the longest, that contains the word, keyed by n and the place of the word in it.
+    """Every n-gram, up to the longest, that contains the word, keyed by n and the position of the word in it.
 
     >>> [template.name for template in n_grams("word", 2)]
     ['word[0]', 'word[-1,0]', 'word[0,+1]']
@@ -54,7 +54,7 @@ def n_grams(layer: str, longest: int) -> list[Template]:
 
 
 def window(layer: str, reach: int) -> list[Template]:
-    """The symbols of a layer at each place of a window, one by one."""
+    """The symbols of a layer at each position of a window, one by one."""
     return [Template(layer, (offset,)) for offset in range(-reach, reach + 1)]
 
 
@@ -72,7 +72,7 @@ FLAGS: dict[str, Callable[[str], bool]] = {
     "digit inside": lambda word: any(sign in string.digits for sign in word),
     "dot inside": lambda word: "." in word,
 }
-"""What is true of a word's characters or not."""
+"""Predicates on a word's characters."""
 
 TEMPLATES: dict[str, list[Template]] = {
     "words": n_grams("word", 4),
@@ -88,10 +88,10 @@ TEMPLATES: dict[str, list[Template]] = {
     "affixes": [Template(f"{end}{size}", (0,)) for end in ("prefix", "suffix") for size in (1, 2, 3, 4)],
     "near_affixes": [Template(f"suffix{size}", (offset,)) for size in (3, 4) for offset in (-2, -1, 1, 2)],
 }
-"""The features of words, by the names that a configuration has for groups of them."""
+"""The features of words, by the group names used in a configuration."""
 
 SEQUENCES = {"text": "word", "tags": "tag", "types": "type", "outlines": "outline", "cluster_path": "cluster6"}
-"""Features of spans that are a layer at all their words."""
+"""Span features: a layer at all words of a span."""
 PAIRS = {
     "ends": ("word", 0),
     "tag_ends": ("tag", 0),
@@ -100,15 +100,15 @@ PAIRS = {
     "tag_context": ("tag", 1),
     "cluster_context": ("cluster10", 1),
 }
-"""Features of spans that are a layer at their first and last word, or so far outside of them."""
+"""Span features: a layer at the first and last word, or at some distance outside."""
 OF_TAGS = {name for name, (layer, _) in PAIRS.items() if layer == "tag"} | {"tags"}
 SPAN_TEMPLATES = (*SEQUENCES, *PAIRS, "width")
-"""The features of spans, by the names that a configuration has for them; the width is how many words they have."""
+"""The features of spans, by their names in a configuration; the width is the number of words."""
 
 
 @lru_cache(maxsize=1_000_000)
 def symbol(text: str) -> int:
-    """The same 64-bit number for the same text on every machine, never 0.
+    """A 64-bit hash of a text, the same on every machine, never 0.
 
     >>> symbol("zoo")
     986131522095167269
@@ -131,7 +131,7 @@ def word_type(word: str, function_words: frozenset[str]) -> str:
 
 
 def shape(word: str) -> str:
-    """Letters and digits by their kind, the rest as it is.
+    """Map upper-case letters, lower-case letters and digits to X, x and 9; keep other characters.
 
     >>> shape("NF-kappaB2"), outline("NF-kappaB2")
     ('XX-xxxxxX9', 'X-xX9')
@@ -140,7 +140,7 @@ def shape(word: str) -> str:
 
 
 def outline(word: str) -> str:
-    """A word's shape, where what repeats is said once."""
+    """A word's shape with repeated characters collapsed."""
     return "".join(sign for sign, _ in groupby(shape(word)))
 
 
@@ -158,7 +158,7 @@ def function_words_of(sentences: Sequence[Sentence], least: int = 3) -> frozense
 
 @dataclass
 class FeatureExtractor:
-    """What is looked at: which groups of templates, and what they need to know about words."""
+    """Extracts features: the template groups, and the word lists that they need."""
 
     words: Sequence[str]
     """Names of :data:`TEMPLATES`."""
@@ -173,11 +173,11 @@ class FeatureExtractor:
         self._of_token: dict[tuple[str, str], str] = {}
 
     def read(self, sentences: Sequence[Sentence]) -> SentenceFeatures:
-        """The sentences, ready for their features to be asked for."""
+        """Read sentences for feature extraction."""
         return SentenceFeatures(self, sentences)
 
     def text_of(self, layer: str, token: str) -> str:
-        """What a token is in a layer; an empty text for nothing."""
+        """The symbol text of a token in a layer; empty for none."""
         key = (layer, token)
         if key not in self._of_token:
             if len(self._of_token) > 1_000_000:
@@ -203,7 +203,7 @@ class FeatureExtractor:
 
 
 class SentenceFeatures:
-    """Some sentences one after the other, with room around each for what lies beyond its ends."""
+    """Sentences one after the other, with padding around each for what lies beyond its ends."""
 
     def __init__(self, extractor: FeatureExtractor, sentences: Sequence[Sentence]):
         self.extractor, self.sentences = extractor, sentences
@@ -217,13 +217,13 @@ class SentenceFeatures:
         self._layers: dict[str, np.ndarray] = {}
 
     def texts(self, layer: str) -> list[str]:
-        """What each word is in a layer."""
+        """The symbol text of each word in a layer."""
         if layer == "tag":
             return [tag for sentence in self.sentences for tag in sentence.tags or ("",) * len(sentence)]
         return [self.extractor.text_of(layer, token) for token in self.tokens]
 
     def symbols(self, layer: str) -> np.ndarray:
-        """(size,): the symbol at each place; 0 where there is nothing to say."""
+        """(size,): the symbol at each place; 0 for none."""
         if layer not in self._layers:
             values = np.full(self.size, symbol(BEYOND), dtype=np.int64)
             values[self.places] = [symbol(text) if text else 0 for text in self.texts(layer)]
@@ -249,7 +249,7 @@ class SentenceFeatures:
         return np.where(known, mixed | 1, 0)
 
     def name_of_word(self, place: int, template: Template) -> str:
-        """What a feature says, in words: that of a template at a word, which is given by its number."""
+        """The readable name of a template's feature at a word, given by its index."""
         sentence = int(np.searchsorted(self.first, self.places[place], side="right")) - 1
         position = int(self.places[place] - self.first[sentence])
         said = [self._said(sentence, position + offset, template.layer) for offset in template.offsets]
@@ -280,7 +280,7 @@ class SentenceFeatures:
         return key
 
     def name_of_span(self, sentence: int, start: int, width: int, name: str) -> str:
-        """What a feature of a span says, in words."""
+        """The readable name of a span feature."""
         if name == "width":
             return f"span width {min(width, WIDE) + 1}"
         if name in PAIRS:
@@ -291,7 +291,7 @@ class SentenceFeatures:
         return f"span {name} {' '.join(self._said(sentence, place, SEQUENCES[name]) for place in places)}"
 
     def _said(self, sentence: int, place: int, layer: str) -> str:
-        """What a word of a sentence is in a layer, or that there is none."""
+        """The readable symbol of a word in a layer, or of a position beyond the sentence."""
         given = self.sentences[sentence]
         if not 0 <= place < len(given):
             return BEYOND
@@ -301,7 +301,7 @@ class SentenceFeatures:
 
 
 def _mix(state: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """One round of a multiplicative hash; overflow is meant."""
+    """One round of a multiplicative hash; overflow is intended."""
     mixed = (state ^ value).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return (mixed ^ (mixed >> np.uint64(29))).view(np.int64)
 

@@ -36,7 +36,7 @@ REMEMBERED_SENTENCES = 50_000
 
 
 def extractor_of(config: Config, vocabulary: Vocabulary) -> FeatureExtractor:
-    """What a model looks at."""
+    """The feature extractor of a model."""
     chosen = config.features
     return FeatureExtractor(
         _names("features.words", chosen.words, list(TEMPLATES)),
@@ -47,7 +47,7 @@ def extractor_of(config: Config, vocabulary: Vocabulary) -> FeatureExtractor:
 
 
 def _names(key: str, given: str, known: Sequence[str]) -> list[str]:
-    """The words of a text, each of them known."""
+    """Split a text into names; raise an error if one is unknown."""
     names = given.replace(",", " ").split()
     for name in names:
         if name not in known:
@@ -63,10 +63,10 @@ class KnownFeatures(NamedTuple):
 
 
 def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabulary) -> tuple[Vocabulary, KnownFeatures]:
-    """The vocabulary with the features that occur often enough in training sentences, and the hashes of those of words
-    and spans.
+    """Add the features that occur often enough in training sentences to the vocabulary; return it with the hashes of
+    word and span features.
 
-    Those of spans are counted where there is a mention: of other spans there are too many.
+    Span features are counted only on mentions: there are too many other spans.
     """
     vocabulary = replace(vocabulary, function_words=sorted(function_words_of(sentences)))
     extractor = extractor_of(config, vocabulary)
@@ -87,8 +87,7 @@ def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabular
 
 
 def _frequent_of_words(reading: SentenceFeatures, least: int) -> tuple[np.ndarray, list[str]]:
-    """The sorted hashes of frequent features of words, and their names; template by template, as all at once are
-    many."""
+    """The sorted hashes of frequent features of words, and their names; template by template, to save memory."""
     by_name: dict[str, list[Template]] = {}
     for template in reading.extractor.templates:  # those of a bag share their name
         by_name.setdefault(template.name, []).append(template)
@@ -110,7 +109,7 @@ def _places(places: np.ndarray, columns: int) -> Iterator[tuple[int, int]]:
 
 
 def _mentions(sentences: Sequence[Sentence]) -> list[tuple[int, int, int]]:
-    """Sentence, start, and how many words more than one, of all spans that are mentions of whatever type."""
+    """The sentence, start and width (words - 1) of all spans that are mentions of any type."""
     spans = {
         (number, mention.start, mention.end - mention.start - 1)
         for number, sentence in enumerate(sentences)
@@ -137,7 +136,7 @@ class FeatureEncoder(Encoder):
         self._kept: dict[Sentence, np.ndarray] = {}
         self._arrays: tuple[list[tuple[int, int]], np.ndarray, np.ndarray] | None = None
         self.spans_known: Tensor
-        """Those of spans."""
+        """The sorted hashes of known features of spans."""
         self.register_buffer("spans_known", torch.zeros(len(vocabulary.span_features), dtype=torch.int64))
 
     @classmethod
@@ -174,7 +173,7 @@ class FeatureEncoder(Encoder):
         self.spans_known.copy_(resources.spans)
 
     def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
-        """The sentences with the features of their words and, where spans are looked at, of those."""
+        """Collate sentences with the features of their words and, if spans are scored, of their spans."""
         batch = collate(sentences, self.vocabulary, characters=False, device=device)
         order = np.repeat(np.arange(len(batch.lengths)) * batch.longest - _before(batch.lengths), batch.lengths)
         order = order + np.arange(len(order))  # (N,): sentence * n + position, of words one after the other
@@ -191,7 +190,7 @@ class FeatureEncoder(Encoder):
     def _of_words(self, sentences: Sequence[Sentence]) -> np.ndarray:
         """(N, templates): the ids of features of the words, one sentence after the other.
 
-        Those of training sentences are kept, as they come back in every epoch.
+        Those of training sentences are cached, as they recur in every epoch.
         """
         known, _ = self._tables()
         if not self.training:
@@ -212,7 +211,7 @@ class FeatureEncoder(Encoder):
         return self._arrays[1:]
 
     def forward(self, batch: Batch) -> list[Tensor]:
-        """(N, templates): the ids of features, some of which are dropped in training."""
+        """(N, templates): the ids of features, with dropout in training."""
         assert batch.features is not None
         return [self._drop(batch.features)]
 
@@ -223,7 +222,7 @@ class FeatureEncoder(Encoder):
         return self._drop(batch.span_features)
 
     def _drop(self, ids: Tensor) -> Tensor:
-        """The ids, with 0 in the place of some in training."""
+        """Replace some ids by 0 in training."""
         if not self.training or not self.rate:
             return ids
         return ids * (torch.rand(ids.shape, device=ids.device) >= self.rate)
@@ -236,7 +235,7 @@ class FeatureEncoder(Encoder):
 
 
 def _before(lengths: Sequence[int]) -> np.ndarray:
-    """How many words there are before each sentence."""
+    """The number of words before each sentence."""
     counts = np.array(lengths, dtype=np.int64)
     return np.cumsum(counts) - counts
 
@@ -262,7 +261,7 @@ class FeatureWeights(nn.Module):
 
 
 def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
-    """(N, d), of words -> (B * n, d): of the word `step` places later, 0 where there is none."""
+    """(N, d), of words -> (B * n, d), of the word `step` positions later; 0 if there is none."""
     place = torch.arange(batch.longest, device=values.device) + step
     lengths = torch.tensor(batch.lengths, device=values.device)
     inside = (place >= 0) & (place < lengths[:, None])  # (B, n)
@@ -271,7 +270,7 @@ def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
 
 
 class SpanEnds(nn.Module):
-    """Scores of spans from the features of their last word, of the next one, and their own."""
+    """Scores of spans from the features of their last word, of the next word, and of the span."""
 
     def __init__(self, words: int, spans: int, outputs: int, rate: float):
         super().__init__()
@@ -288,7 +287,7 @@ class SpanEnds(nn.Module):
 
 class WholeSpans(nn.Module):
     """Scores of spans from the features of the word before, of their first word, of each of their words, of their last
-    word, of the word after, and their own."""
+    word, of the word after, and of the span."""
 
     def __init__(self, words: int, spans: int, outputs: int, rate: float):
         super().__init__()

@@ -1,8 +1,8 @@
-"""Pretrained encoders of Hugging Face: found by folder or name, checked, and described, so that models do not need them
-again.
+"""Pretrained Hugging Face encoders: located by folder or name, checked, and described, so that saved models do not need
+the original.
 
-A *description* is what a model needs beside its weights: how the encoder is built, and how its tokenizer cuts words. It
-is plain data in a model's vocabulary.json, so that loading a model asks no hub.
+A *description* is what a model needs besides its weights: the encoder's architecture and its tokenizer. It is plain
+data in a model's vocabulary.json, so that loading a model does not need the hub.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 PATIENCE = 5.0
-"""Seconds in which the hub must answer."""
+"""The timeout for the hub, in seconds."""
 UNLIMITED = 10**6
-"""Tokenizers that know no limit name a number far above this."""
+"""Tokenizers without a limit report a number far above this."""
 TOKENIZER_FILES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model"),
     *("spiece.model", "sentencepiece.bpe.model", "spm.model", "bpe.codes"),
@@ -30,13 +30,13 @@ _EXAMPLE = "name an encoder such as bert-base-cased"
 
 
 def require_transformers() -> None:
-    """Raises an error unless the extra is installed."""
+    """Raise an error unless the extra is installed."""
     for module in ("transformers", "tokenizers"):
         require(module, "reading words with a pretrained encoder (transformer.name)", "transformers")
 
 
 def check_pretrained(name: str) -> None:
-    """Raises an error for an encoder that is not there or cannot be used, before its weights are read."""
+    """Raise an error for an encoder that does not exist or cannot be used, before its weights are read."""
     _read_description(name)
 
 
@@ -87,13 +87,13 @@ def _read_description(name: str) -> tuple[Any, Any, bool]:
             f"the encoder is {name}, whose tokenizer ({type(tokenizer).__name__}) is not one of the library tokenizers and does "
             "not say which subwords are of which word; name an encoder with a tokenizer.json"
         )
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # made of nothing where no files of it were found
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # empty if none of its files were found
         raise InputError(f"the encoder is {name}, which comes without a tokenizer; {advice}")
     return config, tokenizer, offline
 
 
 def _located(name: str) -> bool:
-    """Whether an encoder is at hand, so that the hub need not be asked; an error if it is nowhere."""
+    """Whether an encoder is available locally, without the hub; raise an error if it is not found anywhere."""
     folder = Path(name)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -116,7 +116,7 @@ def _located(name: str) -> bool:
         huggingface_hub.HfApi().model_info(name, timeout=PATIENCE)
     except (HFValidationError, RepositoryNotFoundError):
         reason = "the hub has no model of that name that may be read without logging in"
-    except Exception:  # each of its HTTP libraries has its own for a hub that cannot be reached
+    except Exception:  # each HTTP library raises its own error for an unreachable hub
         reason = "the hub cannot be asked for a model of that name (no network, or HF_HUB_OFFLINE is set)"
     else:
         return False
@@ -128,7 +128,7 @@ def _located(name: str) -> bool:
 
 
 def _check_kind(name: str, config: Any) -> None:
-    """Raises an error unless this is an encoder of text."""
+    """Raise an error unless this is a text encoder."""
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
@@ -147,13 +147,13 @@ def _check_kind(name: str, config: Any) -> None:
 
 
 def _limit(encoder: nn.Module, tokenizer: Any) -> int:
-    """How many subwords an encoder can read at once."""
+    """The maximum number of subwords that an encoder can read at once."""
     from torch import nn
 
     limits = [getattr(encoder.config, "max_position_embeddings", UNLIMITED), tokenizer.model_max_length, UNLIMITED]
     for name, module in encoder.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
-            # In RoBERTa and its kin places are counted from the one after that of padding.
+            # RoBERTa-like encoders count positions from the one after the padding index.
             limits.append(module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1))
     return int(min(limit for limit in limits if isinstance(limit, (int, float)) and limit > 0))
 
@@ -165,14 +165,14 @@ def _stand_in(tokenizer: Any) -> int:
 
 
 def _plain(config: Any) -> dict[str, Any]:
-    """The configuration as plain JSON: with defaults, which may change, and without the paths of this machine."""
+    """The configuration as plain JSON: including defaults, which may change, and without local paths."""
     content = json.loads(config.to_json_string(use_diff=False))
     return {key: value for key, value in content.items() if not key.startswith("_") and key != "transformers_version"}
 
 
 @contextmanager
 def without_messages() -> Iterator[None]:
-    """Silences the progress bars and warnings of transformers."""
+    """Silence the progress bars and warnings of transformers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -188,10 +188,10 @@ def without_messages() -> Iterator[None]:
 
 @contextmanager
 def _reading(name: str, what: str, advice: str) -> Iterator[None]:
-    """Reads without messages; any error becomes an InputError."""
+    """Read without messages; turn any error into an InputError."""
     try:
         with without_messages():
             yield
-    except Exception as error:  # its kind differs by file format and kind of damage
+    except Exception as error:  # the type differs by file format and kind of damage
         reason = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
         raise InputError(f"the encoder is {name}, whose {what} cannot be read ({reason}); {advice}") from None

@@ -1,4 +1,4 @@
-"""A language model beside the mentions: an auxiliary loss for training."""
+"""A language model as an auxiliary training loss."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hyperspan.vocabulary import UNKNOWN, Vocabulary
 class LanguageModelLoss(nn.Module):
     """The cross-entropy of the next and the previous word, predicted from LSTM states (Rei 2017).
 
-    Training alone uses it, as an auxiliary loss against overfitting.
+    Only training uses it, as an auxiliary loss against overfitting.
     """
 
     MOST_WORDS = 7_500
-    """The most frequent words, which are predicted; all others count as one."""
+    """The number of most frequent words to predict; all others count as one."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__()

@@ -1,5 +1,5 @@
-"""The neural encoder: vectors of words (word, tag, clusters, characters, transformer), LSTMs over them, and an LSTM
-over spans."""
+"""The neural encoder: word representations (word, tag, clusters, characters, transformer), LSTMs over them, and a span
+LSTM."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 
 CHARACTERS_PER_WORD = 5
-"""So that about as many words have an unknown character in training as are unknown themselves."""
+"""Divides the unknown rate of characters, so that training has about as many words with an unknown character as unknown
+words."""
 
 
 class Pretrained(NamedTuple):
-    """What a neural encoder begins with."""
+    """The pretrained resources that a neural encoder starts from."""
 
     vectors: WordVectors | None
     transformer: nn.Module | None
 
 
 class NeuralEncoder(Encoder):
-    """h^w, every word in its sentence, and h^s, every span."""
+    """Computes h^w for every word in its sentence, and h^s for every span."""
 
     dense = True
     contextual = can_start = True
@@ -121,7 +122,7 @@ class NeuralEncoder(Encoder):
 
     @torch.no_grad()
     def copy_from(self, start: Vocabulary, state: Mapping[str, Tensor], resources: Pretrained) -> None:
-        """What the trained encoder does not know begins as what it reads as unknown; words with pretrained vectors, as
+        """Copy a trained encoder. New symbols start from its unknown symbol; words with pretrained vectors, from
         those."""
         rows = {
             "tags.weight": [0, *_rows(self.vocabulary.tags, start.tags, first=1, unknown=0)],
@@ -158,7 +159,7 @@ class NeuralEncoder(Encoder):
         return [] if self.words is None else [self.words.trained, self.words.fixed]
 
     def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
-        """Word vectors have no weight decay: that of rare words would undo what they learn."""
+        """Word vectors have no weight decay: it would undo what rare words learn."""
         options: dict[nn.Parameter, ParameterOptions] = {}
         if self.words is not None:
             options[self.words.trained] = ParameterOptions(training.learning_rate, 0.0)
@@ -171,7 +172,7 @@ class NeuralEncoder(Encoder):
         return collate(sentences, self.vocabulary, characters=self.reads_characters, device=device, tokenizer=tokenizer)
 
     def forward(self, batch: Batch) -> list[Tensor]:
-        """(N, dimension) for every LSTM, or of the vectors of words if there are none; the last is h^w."""
+        """(N, dimension) for every LSTM layer, or the word vectors if there are none; the last is h^w."""
         if batch.longest == 0:
             return [torch.zeros(0, self.dimension, device=batch.words.device)]
         rows = self.input_dropout(self.vectors(batch), batch.sentence)
@@ -184,7 +185,7 @@ class NeuralEncoder(Encoder):
         return outputs
 
     def vectors(self, batch: Batch) -> Tensor:
-        """(N, d): each word by itself, or as the transformer reads it."""
+        """(N, d): each word's vector, without context unless from the transformer."""
         parts: list[Tensor] = []
         if self.words is not None:
             parts.append(self.words(self._with_unknown(batch.words)))
@@ -201,7 +202,7 @@ class NeuralEncoder(Encoder):
         return torch.cat(parts, dim=1)
 
     def character_ids(self, batch: Batch) -> Tensor:
-        """(U, longest): the characters of spellings, some of them read as unknown in training."""
+        """(U, longest): the characters of distinct words, some of them replaced by unknown in training."""
         ids = batch.characters
         if not self.training or not self.word_dropout:
             return ids
@@ -209,7 +210,7 @@ class NeuralEncoder(Encoder):
         return ids.masked_fill((ids > 0) & (chance < self.word_dropout / CHARACTERS_PER_WORD), 1)
 
     def _with_unknown(self, ids: Tensor) -> Tensor:
-        """The ids, some of them read as unknown in training, so that its vector is learnt."""
+        """Replace some ids by unknown in training, so that its vector is learnt."""
         if not self.training or not self.word_dropout:
             return ids
         return ids.masked_fill(torch.rand(ids.shape, device=ids.device) < self.word_dropout, UNKNOWN)
@@ -236,9 +237,9 @@ class NeuralEncoder(Encoder):
 
 
 def _vectors(words: WordsConfig, sentences: Sequence[Sentence], advice: str = "") -> WordVectors | None:
-    """The first vectors of the file that is named, and those of the words of the sentences.
+    """Read the first vectors of the configured file, and those of the words of the sentences.
 
-    `advice` is for those of another dimension.
+    `advice` is added to the error for vectors of another dimension.
     """
     if not words.vectors:
         return None
@@ -253,8 +254,7 @@ def _vectors(words: WordsConfig, sentences: Sequence[Sentence], advice: str = ""
 
 
 def _rows(symbols: Sequence[str], known: Sequence[str], *, first: int, unknown: int) -> list[int]:
-    """The row of each symbol in a table of known ones, which begin at row `first`; that of the unknown one for
-    others."""
+    """The row of each symbol in a table of known ones, which begin at row `first`; the row `unknown` for others."""
     places = {symbol: row for row, symbol in enumerate(known, first)}
     return [places.get(symbol, unknown) for symbol in symbols]
 

@@ -9,4 +9,4 @@ from hyperspan.plugins import PluginTable
 
 _BUILT_IN: dict[str, type[Encoder]] = {"neural": NeuralEncoder, "handcrafted": FeatureEncoder}
 ENCODERS = PluginTable("encoders", _BUILT_IN, Encoder, classes=True)
-"""By the name that a configuration has under encoder.kind; plug-ins add to the group ``hyperspan.encoders``."""
+"""Encoders by encoder.kind; plug-ins register in the group ``hyperspan.encoders``."""

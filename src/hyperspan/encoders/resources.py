@@ -1,5 +1,4 @@
-"""Files of what others learnt from large text, word vectors and Brown clusters: opened, unpacked, and read as a
-stream."""
+"""Open, decompress and stream files of word vectors and Brown clusters."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from hyperspan.file_types import GZIP
 
 ZIP = b"PK\x03\x04"
 _HEAD = 65_536
-"""How many bytes of a file are looked at to recognise its format."""
+"""The number of bytes read to recognise the format of a file."""
 _LONGEST_LINE = 16 * 2**20
-"""Bytes of a line."""
+"""The maximum number of bytes of a line."""
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file, decompressed; an error if there is no file or nothing in it."""
+    """The first bytes of a file, decompressed; an error if the file is missing or empty."""
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file of word vectors or clusters")
     if not path.is_file():
@@ -36,7 +35,7 @@ def head_of(path: Path) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, or of the file that was packed into it; damage met while reading is a CorpusError."""
+    """The decompressed bytes of a file; damage found while reading raises a CorpusError."""
     with unpacking(str(path)), path.open("rb") as raw:
         if raw.peek(2)[:2] == GZIP:
             with gzip.GzipFile(fileobj=raw) as unpacked:
@@ -49,7 +48,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _only_member(path: Path) -> str | None:
-    """The one file in a zip archive; None where the archive is an npz or damaged."""
+    """The single file in a zip archive; None if the archive is an npz file or damaged."""
     members = [name for name in members_of(path) if not name.endswith("/")] if is_archive(path) else []
     if not members or any(name.endswith(".npy") for name in members):
         return None
@@ -74,7 +73,7 @@ def numbered_lines(path: Path, stream: IO[bytes], start: int = 1) -> Iterator[tu
 
 
 def decoded(text: bytes, where: str, advice: str = "convert the file to UTF-8") -> str:
-    """The text of bytes; where they are no UTF-8, a CorpusError says at which place of the file."""
+    """Decode bytes as UTF-8; raise a CorpusError that names the place in the file."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:

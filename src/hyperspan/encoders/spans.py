@@ -12,7 +12,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_states
 
 WIDEST = 30
-"""Spans of this many words and more share what is learnt about their width."""
+"""Spans of at least this many words share one width embedding."""
 
 
 class SpanLSTM(nn.Module):
@@ -27,10 +27,10 @@ class SpanLSTM(nn.Module):
         for weight in (self.inputs, self.recurrent):
             nn.init.uniform_(weight, -(hidden**-0.5), hidden**-0.5)
         with torch.no_grad():
-            self.bias[:, :, hidden : 2 * hidden] = 1.0  # remember, at first
+            self.bias[:, :, hidden : 2 * hidden] = 1.0  # forget gates start open
 
     def forward(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
-        """(N, dimension) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own
+        """(N, dimension) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in backward
         order."""
         return span_states(self, (self.inputs, self.bias, self.recurrent), words, batch.row_of, layout)
 

@@ -1,8 +1,8 @@
-"""Words to the subwords that a pretrained encoder knows, and sentences to windows of subwords.
+"""Split words into the subwords of a pretrained encoder, and sentences into windows of subwords.
 
-A tokenizer cuts each word by itself, so every different word is cut once and remembered. A sentence whose subwords do
-not fit the encoder's window is read in several windows of whole words that overlap, and nothing of it is left out: each
-word is taken from the window in which it has most around it on its poorer side.
+A tokenizer splits each word separately, so the result for every distinct word is cached. A sentence whose subwords do
+not fit the encoder's window is read in several overlapping windows of whole words, and nothing is left out: each word
+is taken from the window that maximises the smaller of its left and right contexts.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hyperspan.errors import InputError
 from hyperspan.types import Sentence
 
 LONGEST_WORD = 1_000
-"""Of a word with more characters, such as a sequence of bases, those in the middle are not read."""
+"""In a longer word, such as a DNA sequence, the characters in the middle are not read."""
 REMEMBERED_TOKENS = 200_000
-"""The cache of words that were cut is emptied at this size, so that an endless stream does not fill the memory."""
+"""The cache of split words is emptied at this size, so that an endless stream does not fill memory."""
 
 
 class Cut(NamedTuple):
@@ -30,16 +30,15 @@ class Cut(NamedTuple):
     ids: np.ndarray
     """(W, L): the windows, with padding after them."""
     counts: np.ndarray
-    """(W,): subwords of each window."""
+    """(W,): the number of subwords of each window."""
     first: np.ndarray
     """(N,): the first subword of each word, as window * L + position."""
     sizes: np.ndarray
-    """(N,): how many subwords a word has; they follow one another."""
+    """(N,): the number of subwords of each word; they are consecutive."""
 
 
 def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int, int]]:
-    """Words from and to, for each window: of at most `capacity` subwords, where no word has more, and about `stride`
-    apart.
+    """The first word and the end of each window: at most `capacity` subwords (no word has more), about `stride` apart.
 
     >>> windows_of(np.array([1, 1, 2, 1, 1, 1, 2]), capacity=4, stride=2)
     [(0, 3), (2, 5), (3, 6), (4, 7)]
@@ -51,7 +50,7 @@ def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int,
     while True:
         last = int(np.searchsorted(ends, starts[first] + capacity, side="right"))
         if last == len(sizes):
-            # The last one begins as early as it may: a word has more before it then, at no cost.
+            # The last window begins as early as possible: more left context at no cost.
             first = int(np.searchsorted(starts, ends[-1] - capacity))
             return [*windows, (first, last)]
         windows.append((first, last))
@@ -61,8 +60,7 @@ def windows_of(sizes: np.ndarray, capacity: int, stride: int) -> list[tuple[int,
 
 
 def best_windows(sizes: np.ndarray, windows: Sequence[tuple[int, int]]) -> np.ndarray:
-    """For each word the window with most subwords on the side where it has fewer; where the text ends, none are
-    missing.
+    """For each word, the window that maximises its smaller context; at the ends of the text, no context is missing.
 
     >>> best_windows(np.ones(6, dtype=int), [(0, 4), (2, 6)]).tolist()
     [0, 0, 0, 1, 1, 1]
@@ -81,7 +79,7 @@ def best_windows(sizes: np.ndarray, windows: Sequence[tuple[int, int]]) -> np.nd
 
 
 class SubwordTokenizer:
-    """The tokenizer of a pretrained encoder, as its description says, for windows as the configuration says."""
+    """The tokenizer of a pretrained encoder, built from its description; the configuration sets the windows."""
 
     def __init__(self, config: TransformerConfig, description: dict[str, Any]):
         require_transformers()
@@ -96,7 +94,7 @@ class SubwordTokenizer:
         limit = description["limit"]
         window = config.window or limit
         self.capacity: int = window - len(self.prefix) - len(self.suffix)
-        """Subwords of words in a window."""
+        """The number of subwords in a window, without special ones."""
         if window > limit or self.capacity < 2:
             least = window - self.capacity + 2
             raise InputError(
@@ -109,12 +107,12 @@ class SubwordTokenizer:
                 f"transformer.stride is {self.stride}, but windows have {self.capacity} subwords of words and must overlap; choose a smaller one"
             )
         self._nothing: int = description["nothing"]
-        # Tokenizers that work on bytes know words with the space before them.
+        # Byte-level tokenizers expect words with a leading space.
         self._space = " " if "ByteLevel" in json.dumps(description["tokenizer"].get("pre_tokenizer")) else ""
         self._known: dict[str, list[int]] = {}
 
     def _special(self) -> tuple[list[int], list[int]]:
-        """What is put before and after a text."""
+        """The special subwords before and after a text."""
         made = self._tokenizer.encode("a", add_special_tokens=True)
         words = [place for place, special in enumerate(made.special_tokens_mask) if not special]
         if not words:
@@ -129,7 +127,7 @@ class SubwordTokenizer:
             self._known.clear()
         half = LONGEST_WORD // 2
         word = token if len(token) <= LONGEST_WORD else token[:half] + token[-half:]
-        # Half of a character, which JSON can escape but no tokenizer takes, is read as an unknown one.
+        # A lone surrogate, which JSON can escape but no tokenizer accepts, is read as an unknown character.
         word = word.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         ids = self._tokenizer.encode(self._space + word, add_special_tokens=False).ids or [self._nothing]
         most = max(self.capacity // 2, 1)
@@ -139,7 +137,7 @@ class SubwordTokenizer:
         return ids
 
     def cut(self, sentences: Sequence[Sentence]) -> Cut:
-        """The sentences in windows."""
+        """Split sentences into windows."""
         windows: list[list[int]] = []
         window: list[np.ndarray] = []  # of each word
         position: list[np.ndarray] = []
@@ -178,8 +176,8 @@ class SubwordTokenizer:
         return Cut(ids, counts, first, np.concatenate(sizes or empty))
 
     def _around(self, sentence: Sentence, room: int) -> tuple[list[int], list[int]]:
-        """The nearest whole words before and after a sentence that there is room for, as many on both sides."""
-        # A teacher may have asked for more words than this encoder was trained with.
+        """The nearest whole words before and after a sentence that fit, balanced on both sides."""
+        # A teacher may have requested more words than this encoder was trained with.
         before = [self.encode(token) for token in sentence.before[: -self.context - 1 : -1]]
         after = [self.encode(token) for token in sentence.after[: self.context]]
         wanted = [sum(map(len, side)) for side in (before, after)]
@@ -192,7 +190,7 @@ class SubwordTokenizer:
 
 
 def _fitting(words: Sequence[list[int]], room: int) -> Sequence[list[int]]:
-    """The first words that there is room for."""
+    """The first words that fit."""
     taken = 0
     for number, word in enumerate(words):
         taken += len(word)

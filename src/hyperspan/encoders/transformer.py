@@ -1,8 +1,7 @@
-"""Words read by a pretrained transformer: subwords of words to vectors in context, and those of a word's subwords to
-one.
+"""Contextual word vectors of a pretrained transformer: the vectors of a word's subwords are pooled into one.
 
-Its vector of a word joins word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so that
-every model reads it, with LSTMs on top or without. Its weights are a model's own, in model.safetensors with the others.
+The result is concatenated with word vector, tag and characters in :class:`hyperspan.encoders.neural.NeuralEncoder`, so
+that every model can use it, with or without LSTMs on top. Its weights are saved in the model's model.safetensors.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import InputError
 
 MAX_BATCH_SUBWORDS = 2**16
-"""Subwords of a batch in inference, padding included."""
+"""The maximum number of subwords of an inference batch, including padding."""
 
 
 class Transformer(nn.Module):
-    """A pretrained encoder, built as its description says; `initialise` gives it the weights that it was pretrained
-    with."""
+    """A pretrained encoder, built from its description; `initialise` loads its pretrained weights."""
 
     def __init__(self, config: TransformerConfig, description: dict[str, Any]):
         super().__init__()
@@ -35,9 +33,9 @@ class Transformer(nn.Module):
         self.encoder = _built(config.name, description["config"])
         self.dimension: int = self.encoder.config.hidden_size
         self.depth = _depths(self.encoder)
-        """Of each parameter of the encoder: how many layers are above its own."""
+        """For each parameter of the encoder, the number of layers above it."""
         self.levels = max(self.depth.values())
-        """How many layers there are; the embeddings are below all of them."""
+        """The number of layers; the embeddings are below all of them."""
         if config.layers > self.levels + 1:
             raise InputError(
                 f"transformer.layers is {config.layers}, but {config.name} has {self.levels} layers and embeddings; choose a smaller number"
@@ -65,14 +63,14 @@ class Transformer(nn.Module):
                 parameter.requires_grad_(False)
 
     def train(self, mode: bool = True) -> Transformer:
-        """Training leaves nothing to chance in an encoder that does not learn."""
+        """Keep a frozen encoder in evaluation mode, so that training adds no dropout."""
         super().train(mode)
         if self.config.freeze == "all":
             self.encoder.eval()
         return self
 
     def initialise(self, encoder: nn.Module) -> None:
-        """Takes over the weights of an encoder of the same build."""
+        """Copy the weights of an encoder of the same architecture."""
         known = self.encoder.state_dict()
         self.encoder.load_state_dict({name: value for name, value in encoder.state_dict().items() if name in known})
 
@@ -124,11 +122,11 @@ class Transformer(nn.Module):
     def _in_half(self, ids: Tensor) -> AbstractContextManager[Any]:
         if self.config.precision == "bfloat16" and ids.is_cuda:
             return torch.autocast("cuda", torch.bfloat16)
-        return nullcontext()  # not autocast that is off: it may be on for the whole model
+        return nullcontext()  # not a disabled autocast: it may be enabled for the whole model
 
 
 def _built(name: str, config: dict[str, Any]) -> Any:
-    """An encoder of this build, with weights that mean nothing."""
+    """An encoder of this architecture, with uninitialised weights."""
     require_transformers()
     from transformers import AutoConfig, AutoModel
 
@@ -139,15 +137,15 @@ def _built(name: str, config: dict[str, Any]) -> Any:
             f"the pretrained encoder {name} is of the kind {config.get('model_type')!r}, which the installed transformers does not know; "
             "install a newer one"
         ) from None
-    known.use_cache = False  # which is for what writes text, and does not go with gradient checkpointing
+    known.use_cache = False  # only for text generation, and incompatible with gradient checkpointing
     encoder = AutoModel.from_config(known, dtype=torch.float32)
     if getattr(encoder, "pooler", None) is not None:
-        encoder.pooler = None  # it speaks of whole texts
+        encoder.pooler = None  # it represents whole texts
     return encoder
 
 
 def _depths(encoder: Any) -> dict[str, int]:
-    """For each parameter how many layers are above its own: what comes before the layers is below them all."""
+    """For each parameter, the number of layers above it; parameters before the layers are below them all."""
     count = getattr(encoder.config, "num_hidden_layers", 0)
     lists = (
         name for name, module in encoder.named_modules() if isinstance(module, nn.ModuleList) and len(module) == count
@@ -156,7 +154,7 @@ def _depths(encoder: Any) -> dict[str, int]:
     depths: dict[str, int] = {}
     reached = False
     for name, _ in encoder.named_parameters():
-        if prefix is None:  # layers that share their weights are one
+        if prefix is None:  # layers that share weights count as one
             depths[name] = int(name.startswith("embeddings"))
         elif name.startswith(f"{prefix}."):
             reached = True

@@ -1,7 +1,7 @@
 """Pretrained word vectors, read from the files in which they are published.
 
-The content shows the format, never the name, and a file may be packed with gzip or zip. Text and binary vectors are
-streamed.
+The format is detected from the content, never the name, and a file may be compressed with gzip or zip. Text and binary
+vectors are streamed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hyperspan.encoders.resources import ZIP, decoded, head_of, numbered_lines, 
 from hyperspan.errors import CorpusError
 
 _LONGEST_WORD = 10_000
-"""No word has more bytes; a binary file that says otherwise is damaged."""
+"""The maximum number of bytes of a word; a binary file with a longer one is damaged."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-"""Bytes that no text has."""
+"""Control bytes that do not occur in text."""
 _LARGEST = 100_000
-"""No vector has more numbers; a header that says otherwise is damaged."""
+"""The maximum dimension; a header with a larger one is damaged."""
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?([0-9]{1,18}) ([0-9]{1,18})[ \r]*\n")
 _FASTTEXT_MODEL = b"\xba\x16\x4f\x2f"
 _KNOWN = "GloVe text (word v1 … vd), word2vec or fastText text or binary (a first line `n d`), or npz with `words` and `vectors`"
@@ -45,12 +45,12 @@ class WordVectors:
 def read_vectors(
     path: str | Path, *, limit: int = 0, needed: Collection[str] = (), lowercase: bool = False
 ) -> WordVectors:
-    """The vectors of a file in GloVe text, word2vec or fastText text (.vec), word2vec binary or npz; the first of each
-    word counts.
+    """Read vectors from a file in GloVe text, word2vec or fastText text (.vec), word2vec binary or npz; the first
+    vector of each word counts.
 
-    The name "bundled" stands for the English vectors that come with hyperspan; a file of that name is `./bundled`.
-    Beyond the first `limit` words (0: all) only those are read that are `needed`. With `lowercase` all words are in
-    lower case.
+    The name "bundled" means the English vectors that come with hyperspan; write `./bundled` for a file of that name.
+    Beyond the first `limit` words (0: all), only words in `needed` are read. With `lowercase`, all words are
+    lower-cased.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "vectors.vec"
@@ -68,7 +68,7 @@ def read_vectors(
     layout = _layout(path)
     if layout is None:
         return _chosen_rows(path, chosen, *_read_npz(path))
-    numbers = array("f")  # all in one, so that none is in memory twice
+    numbers = array("f")  # one array, so that no vector is in memory twice
     with opened(path) as stream:
         if layout.count is not None:
             stream.readline()
@@ -80,7 +80,7 @@ def read_vectors(
 
 
 def vectors_dimension(path: str | Path) -> int:
-    """How many numbers the vectors of a file have; of the file only the beginning is read.
+    """The dimension of the vectors of a file; only the beginning of the file is read.
 
     >>> vectors_dimension("bundled")
     100
@@ -96,12 +96,12 @@ class _VectorLayout(NamedTuple):
 
     dimension: int
     count: int | None
-    """What a header promises, where there is one."""
+    """The number of vectors according to the header, if there is one."""
     text: bool
 
 
 class _WordChoice:
-    """Chooses the words of a file, one after the other."""
+    """Selects the words to read from a file, one after the other."""
 
     def __init__(self, limit: int, needed: frozenset[str], lowercase: bool):
         self.words: dict[str, None] = {}
@@ -128,7 +128,7 @@ class _WordChoice:
         return True
 
     def take_bytes(self, word: bytes, where: str, advice: str = "convert the file to UTF-8") -> bool:
-        """Programs cut long words at some byte, so that few words are no UTF-8; these are left out."""
+        """Take a word unless it is not valid UTF-8: programs truncate long words at a byte, so a few words are not."""
         try:
             return self.take(decoded(word, where, advice))
         except CorpusError as error:
@@ -136,13 +136,13 @@ class _WordChoice:
             return False
 
     def check(self, path: Path) -> None:
-        """Raises an error where more than one word in a hundred is no UTF-8."""
+        """Raise an error if more than one word in a hundred is not valid UTF-8."""
         if len(self._unreadable) * 100 > self._seen:
             raise self._unreadable[0]
 
 
 def _chosen_rows(path: str | Path, chosen: _WordChoice, words: Sequence[str], vectors: np.ndarray) -> WordVectors:
-    """Of vectors that are all at hand."""
+    """Select rows of vectors that are already in memory."""
     rows = [row for row, word in enumerate(words) if chosen.take(word)]
     with np.errstate(over="ignore"):
         kept = (vectors if len(rows) == len(vectors) else vectors[rows]).astype(np.float32, copy=False)
@@ -153,7 +153,7 @@ def _chosen_rows(path: str | Path, chosen: _WordChoice, words: Sequence[str], ve
 
 
 def _layout(path: Path) -> _VectorLayout | None:
-    """The layout of text or binary vectors by the beginning of the file; None for npz."""
+    """Detect the layout of text or binary vectors from the beginning of the file; None for npz."""
     head = head_of(path)
     if head.startswith(ZIP):
         return None
@@ -178,7 +178,7 @@ def _is_number(field: bytes) -> bool:
 
 
 def _glove_dimension(path: Path, head: bytes) -> int:
-    """How many numbers the first line has after its word."""
+    """The count of numbers in the first line after its word."""
     fields = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].rstrip(b" \r").split(b" ")
     if len(fields) < 2 or not all(map(_is_number, fields[1:])):
         raise CorpusError(f"{path}:1: no known format of word vectors; expected {_KNOWN}")
@@ -186,10 +186,10 @@ def _glove_dimension(path: Path, head: bytes) -> int:
 
 
 def _is_text(body: bytes, dimension: int) -> bool:
-    """Whether what follows a word2vec header is text: a line of a word and numbers, or what was meant to be one.
+    """Whether the data after a word2vec header is text: a line of a word and numbers, or an attempt at one.
 
-    Text that is wrong in its first line still has a number there and no byte that text lacks; were it taken for binary,
-    the message about it would mislead.
+    Malformed text still has a number in its first line and no control bytes; treating it as binary would give a
+    misleading message.
     """
     fields = body.partition(b"\n")[0].rstrip(b" \r").split(b" ")
     numbers = sum(map(_is_number, fields[1:]))
@@ -197,7 +197,7 @@ def _is_text(body: bytes, dimension: int) -> bool:
 
 
 def _read_text(path: Path, stream: IO[bytes], layout: _VectorLayout, chosen: _WordChoice) -> Iterator[array[float]]:
-    """The vectors of the chosen among the lines of a word and its numbers; a header was the first line."""
+    """Read the chosen vectors from lines of a word and its numbers; a header, if any, was the first line."""
     found = 0
     for number, raw in numbered_lines(path, stream, start=1 if layout.count is None else 2):
         line = raw.rstrip(b" \r\n")
@@ -236,8 +236,8 @@ def _numbers(path: Path, number: int, fields: list[bytes]) -> array[float]:
 
 
 def _read_binary(path: Path, stream: IO[bytes], layout: _VectorLayout, chosen: _WordChoice) -> Iterator[array[float]]:
-    """The vectors of the chosen among `count` times a word, a space and little-endian float32; a newline may be
-    between."""
+    """Read the chosen vectors from `count` records of a word, a space and little-endian float32, optionally separated
+    by newlines."""
     count = layout.count or 0
     for number in range(1, count + 1):
         word = bytearray()
@@ -268,13 +268,13 @@ def _reading_npz(path: Path) -> Iterator[None]:
         yield
     except KeyError:
         raise CorpusError(f"{path}: no arrays `words` and `vectors`; save them under these names") from None
-    except Exception as error:  # numpy raises whatever it meets in damaged headers
+    except Exception as error:  # numpy raises arbitrary exceptions for damaged headers
         reason = " ".join(str(error).split())[:200]
         raise CorpusError(f"{path}: cannot be read as npz ({reason}); expected arrays `words` and `vectors`") from None
 
 
 def _npz_dimension(path: Path) -> int:
-    """By the header of the array `vectors` alone."""
+    """The dimension, from the header of the array `vectors` alone."""
     with _reading_npz(path), zipfile.ZipFile(path) as archive, archive.open("vectors.npy") as file:
         versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         shape, _, dtype = versions[np.lib.format.read_magic(file)](file)
@@ -305,7 +305,7 @@ def _read_npz(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _npz_words(path: Path, words: np.ndarray) -> list[str]:
-    """The words of an array: newline-joined in one element or in bytes, or an element for every word."""
+    """The words of an array: newline-joined in one element or in bytes, or one element per word."""
     try:
         if words.dtype == np.uint8:
             return words.tobytes().decode("utf-8").split("\n")

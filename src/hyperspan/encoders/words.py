@@ -1,4 +1,4 @@
-"""Vectors of words by themselves, and dropout on them."""
+"""Context-free word vectors, and dropout on them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hyperspan.vocabulary import UNKNOWN, Vocabulary
 
 
 class WordEmbedding(nn.Module):
-    """Vectors of words: trained ones for the words of the training data, fixed ones for the other pretrained words."""
+    """Word vectors: trainable for the words of the training data, frozen for the other pretrained words."""
 
     def __init__(self, vocabulary: Vocabulary, dimension: int):
         super().__init__()
@@ -26,10 +26,10 @@ class WordEmbedding(nn.Module):
 
     @torch.no_grad()
     def initialise(self, vocabulary: Vocabulary, pretrained: WordVectors) -> None:
-        """Puts pretrained vectors in place."""
+        """Copy pretrained vectors into the tables."""
         row = {word: index for index, word in enumerate(pretrained.words)}
         found = [row.get(word, row.get(word.lower(), -1)) for word in vocabulary.words]
-        # (words, dimension): a word that the file lacks keeps what it has
+        # (words, dimension): a word missing from the file keeps its vector
         all_rows = torch.cat((self.trained[1:], self.fixed))
         known = [index for index, place in enumerate(found) if place >= 0]
         all_rows[known] = torch.from_numpy(pretrained.vectors[[found[index] for index in known]])
@@ -39,9 +39,9 @@ class WordEmbedding(nn.Module):
     def copy_from(
         self, vocabulary: Vocabulary, known: Sequence[str], vectors: Tensor, pretrained: WordVectors | None
     ) -> None:
-        """Takes over the vectors of known words, (1 + words, dimension); row 0 is of the unknown word.
+        """Copy the vectors of known words, (1 + words, dimension); row 0 is the unknown word.
 
-        Other words have their pretrained vector, or else begin as the unknown word.
+        Other words get their pretrained vector, or else that of the unknown word.
         """
         self.trained.copy_(vectors[UNKNOWN])
         self.fixed.copy_(vectors[UNKNOWN])

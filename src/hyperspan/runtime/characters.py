@@ -15,21 +15,21 @@ from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.vocabulary import Lexicon
 
 FILTER_WIDTHS = (2, 3, 4)
-"""The characters that a filter of the CNN sees."""
+"""The widths of the CNN filters, in characters."""
 
 
 class CharacterReader(Protocol):
-    """A vector for every spelling."""
+    """Computes a vector for every distinct word."""
 
     dimension: int
 
     def __call__(self, lexicon: Lexicon) -> np.ndarray:
-        """(U, dimension), from the characters of U different tokens."""
+        """(U, dimension), from the characters of U distinct tokens."""
         ...
 
 
 class FilterReader:
-    """The strongest answer of each filter along a word's characters."""
+    """Max-pooled convolutions over a word's characters."""
 
     def __init__(self, weights: Mapping[str, np.ndarray]):
         embedding = weights["embedding.weight"]  # (characters, d)
@@ -73,7 +73,7 @@ class LstmReader:
         self._packed: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def _weights(self, library: EncoderLibrary) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each direction what characters add to the gates, (characters, panels, 4, lanes), and the recurrent
+        """For each direction, the gate contributions of characters, (characters, panels, 4, lanes), and the recurrent
         weights."""
         lanes = library.lanes
         if lanes not in self._packed:
@@ -110,7 +110,7 @@ class LstmReader:
 
 
 READERS = {"cnn": FilterReader, "lstm": LstmReader}
-"""By the name that a configuration has under characters.encoder."""
+"""Readers by characters.encoder."""
 
 
 def reader_shapes(config: CharactersConfig, characters: int) -> dict[str, tuple[int, ...]]:

@@ -1,5 +1,4 @@
-"""The kinds of models that the runtime serves: what of their scorers they have, and the distributions that they make of
-scores."""
+"""The kinds of models that the runtime supports: the outputs of their scorers, and the distributions over scores."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ ArrayDistribution = ArrayHypergraph | CoupledArrayHypergraph | DiscontinuousArra
 
 
 def check_gaps(config: Config) -> None:
-    """Raises an InputError where the limits of a model of discontinuous mentions do not fit together."""
+    """Raise an InputError if the limits of a discontinuous model are inconsistent."""
     given, width = config.discontinuous, config.model.max_width
     if not config.model.tied:
         raise InputError("model.tied is false, but model.kind discontinuous ties its edges; set it to true")
@@ -34,21 +33,21 @@ def check_gaps(config: Config) -> None:
 
 
 class ServedKind(Protocol):
-    """A value of model.kind; tests compare what it makes with the scorer of that name."""
+    """A supported model.kind; tests compare its results with the scorer of that name."""
 
     discontinuous: bool
-    """Whether mentions may have several parts."""
+    """Whether the model finds discontinuous mentions."""
 
     def interactions(self, config: Config) -> bool:
-        """Whether spans score that mentions go on."""
+        """Whether spans score that mentions continue."""
         ...
 
     def span_outputs(self, config: Config, types: int) -> int:
-        """How many numbers a span has."""
+        """The number of outputs per span."""
         ...
 
     def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
-        """(outputs,): the biases of the numbers of a span, with those of the configuration."""
+        """(outputs,): the biases of a span's outputs, including those of the configuration."""
         ...
 
     def gaps(self, config: Config) -> GapLimits | None:
@@ -63,12 +62,12 @@ class ServedKind(Protocol):
         lengths: Sequence[int],
         best: np.ndarray | None,
     ) -> ArrayDistribution:
-        """The distribution that scores make; `best` are its best mentions, or first parts, where they are known."""
+        """The distribution that the scores define; `best` are its best mentions, or first parts, if known."""
         ...
 
 
 class SegmentalKind:
-    """Mentions of one part."""
+    """Models of contiguous mentions."""
 
     discontinuous = False
 
@@ -97,7 +96,7 @@ class SegmentalKind:
 
 
 class DiscontinuousKind:
-    """Mentions of one part or more, with words between them."""
+    """Models of contiguous and discontinuous mentions."""
 
     discontinuous = True
 

@@ -32,7 +32,7 @@ from hyperspan.vocabulary import Vocabulary
 
 
 def is_served(config: Config) -> bool:
-    """Whether the runtime computes models of this configuration."""
+    """Whether the runtime supports models of this configuration."""
     return (
         config.model.kind in SERVED_KINDS
         and (config.model.tied or not SERVED_KINDS[config.model.kind].discontinuous)
@@ -45,13 +45,12 @@ def is_served(config: Config) -> bool:
 
 
 class RuntimeModel:
-    """A model of a folder, ready to annotate; what it offers is what :class:`hyperspan.inference.annotator.Annotator`
-    asks."""
+    """A model loaded from a folder, with the interface that :class:`hyperspan.inference.annotator.Annotator` needs."""
 
     context = 0
-    """The words of a document that it reads before and after a sentence."""
+    """The number of context words that it reads before and after a sentence."""
     batch_entries = FUSED_BATCH_ENTRIES
-    """Sentences × words × widths of a batch."""
+    """The size of a batch: sentences × words × widths."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class RuntimeModel:
                 Couplings(**vars(config.coupling))
             except ValueError as error:
                 raise InputError(f"{folder / 'config.toml'} has couplings that cannot be: {error}") from None
-        # A word that is passed over would change what its neighbours' mentions are coupled with.
+        # Skipping a word would change the couplings of its neighbours' mentions.
         own_margin = (not config.coupling.both and config.segmental.skip_margin) or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
@@ -100,31 +99,31 @@ class RuntimeModel:
 
     @property
     def joins_documents(self) -> bool:
-        """Whether documents of one sentence that follow each other are one text for it."""
+        """Whether consecutive one-sentence documents form one text for the model."""
         return self.config.data.joined
 
     @property
     def discontinuous(self) -> bool:
-        """Whether mentions may have several parts."""
+        """Whether the model finds discontinuous mentions."""
         return self.kind.discontinuous
 
     @property
     def reads_tags(self) -> bool:
-        """Whether it was trained with part-of-speech tags, without which it finds less."""
+        """Whether the model was trained with part-of-speech tags; it finds less without them."""
         return bool(self.vocabulary.tags)
 
     @property
     def parameter_count(self) -> int:
-        """How many numbers it has learnt."""
+        """The number of trained parameters."""
         entries = self._tensors.entries.items()
         return sum(math.prod(shape) for name, (_, shape) in entries if name != FIXED and not name.endswith(SCALE))
 
     def inference(self) -> AbstractContextManager[None]:
-        """Nothing is ever kept for gradients."""
+        """A context for inference; the runtime never stores gradients."""
         return nullcontext()
 
     def save(self, folder: Path) -> None:
-        """Writes the model to a folder, as it was read."""
+        """Write the model to a folder, unchanged."""
         folder.mkdir(parents=True, exist_ok=True)
         with Target(str(folder / "config.toml"), force=True).open() as file:
             file.write(self.config.to_toml())
@@ -136,7 +135,7 @@ class RuntimeModel:
         return self._distribution(sentences, self.options)
 
     def quick_distribution(self, sentences: Sequence[Sentence]) -> ArrayDistribution:
-        """The same, but words that are very unlikely to begin a mention are passed over, by `segmental.skip_margin`."""
+        """The same, but skip words that are very unlikely to begin a mention, by `segmental.skip_margin`."""
         return self._distribution(sentences, self.quick_options)
 
     def _distribution(self, sentences: Sequence[Sentence], options: InferenceOptions) -> ArrayDistribution:

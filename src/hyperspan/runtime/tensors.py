@@ -1,6 +1,7 @@
-"""The tensors of a safetensors file, read in one piece and parsed no further. The file may come from anywhere.
+"""Read the tensors of a safetensors file at once, without copies. The file is untrusted.
 
-It is not mapped: a mapped file that another program cuts short, as copying over it does, would end this process.
+It is not memory-mapped: if another program truncates a mapped file, for example by copying over it, the process
+crashes.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from hyperspan.errors import InputError
 from hyperspan.files import Target, read_regular
 
 DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "F64": np.dtype("<f8"), "I8": np.dtype("i1")}
-"""The kinds of numbers that weights may have; safetensors has more."""
+"""The supported dtypes; safetensors has more."""
 KINDS = {dtype: kind for kind, dtype in DTYPES.items()}
 LONGEST_HEADER = 100_000_000
 """As in safetensors itself."""
 LARGEST = 1_000_000
-"""No weight that was learnt is larger."""
+"""The largest plausible weight."""
 TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
-"""The vectors of words: of those of the training data, and of others."""
+"""The word vectors: of the training words, and of other words."""
 SCALE = "_scale"
-"""Ends the name of the factors of a tensor of whole numbers, one for each of its rows."""
+"""The name suffix of the row scales of an integer tensor."""
 FLOATS = {"F64", "F32", "F16", "BF16"}
-"""What safetensors calls the types of numbers that weights may have."""
+"""The names of the floating-point dtypes in safetensors."""
 
 
 class Entry(NamedTuple):
@@ -45,8 +46,7 @@ def check_entries(
     vectors: Collection[str],
     integers: Collection[str] = (),
 ) -> None:
-    """Raises an error unless a file has exactly the tensors that are expected; `vectors` may be whole numbers with
-    factors."""
+    """Raise an error unless a file has exactly the expected tensors; `vectors` may be integers with row scales."""
     scaled = [name for name in vectors if name in expected and name + SCALE in found]
     wanted = {**expected, **{name + SCALE: (*expected[name][:1], 1) for name in scaled}}
     for name in sorted(wanted.keys() ^ found.keys()):
@@ -59,7 +59,7 @@ def check_entries(
 
 
 def unfit(path: Path, why: str) -> NoReturn:
-    """Raises the error for weights that are not those of the model beside them."""
+    """Raise the error for weights that do not match the model in their folder."""
     raise InputError(
         f"{path} does not fit config.toml and vocabulary.json beside it ({why}): it is damaged, or an earlier version of hyperspan "
         "wrote it; train the model again"
@@ -67,7 +67,7 @@ def unfit(path: Path, why: str) -> NoReturn:
 
 
 class TensorFile:
-    """The tensors of a file by their names; arrays are views of its bytes, which cannot be written."""
+    """The tensors of a file by name; arrays are read-only views of its bytes."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -82,7 +82,7 @@ class TensorFile:
             raise InputError(f"{path} cannot be read as safetensors ({reason}); train the model again") from None
 
     def _read_header(self) -> tuple[dict[str, tuple[np.dtype, tuple[int, ...], int]], int]:
-        """For each tensor its type, shape, and where its numbers begin; ValueError says what is wrong."""
+        """The dtype, shape and offset of each tensor; raise a ValueError for an invalid header."""
         size = int.from_bytes(self._bytes[:8], "little")
         if len(self._bytes) < 8 or size > min(LONGEST_HEADER, len(self._bytes) - 8):
             raise ValueError("it has no header")
@@ -108,7 +108,7 @@ class TensorFile:
         return name in self._header
 
     def view(self, name: str) -> np.ndarray:
-        """The numbers of a tensor where they are, or an error where some cannot have been learnt."""
+        """A view of a tensor; raise an error if it has implausible values."""
         dtype, shape, begin = self._header[name]
         found = np.frombuffer(self._bytes, dtype, math.prod(shape), self._data + begin).reshape(shape)
         if not _is_usable(found):
@@ -118,17 +118,17 @@ class TensorFile:
         return found
 
     def save(self, path: Path) -> None:
-        """Writes the file as it was read."""
+        """Write the file unchanged."""
         with Target(str(path), force=True).open_binary() as file:
             file.write(self._bytes)
 
     def floats(self, name: str) -> np.ndarray:
-        """A copy in 32 bits."""
+        """A float32 copy of a tensor."""
         return self.view(name).astype(np.float32)
 
 
 def _entry(name: str, entry: Any) -> tuple[np.dtype, tuple[int, ...], int]:
-    """The type, shape and beginning of a tensor; ValueError says what is wrong with them."""
+    """The dtype, shape and offset of a tensor; raise a ValueError if they are invalid."""
     given: dict[str, Any] = entry if isinstance(entry, dict) else {}
     kind, shape, offsets = given.get("dtype"), given.get("shape"), given.get("data_offsets")
     if not isinstance(kind, str) or kind not in DTYPES:
@@ -146,7 +146,7 @@ def _are_sizes(values: Any) -> TypeGuard[list[int]]:
 
 
 def _is_usable(array: np.ndarray) -> bool:
-    """Whether all numbers are finite and of a size with which sums of products stay finite."""
+    """Whether all values are finite and small enough that sums of products stay finite."""
     if array.dtype == np.float16:  # by its bits: exponents of infinity and NaN; NumPy compares such numbers slowly
         return not ((array.view(np.uint16) & 0x7C00) == 0x7C00).any()
     if array.dtype.kind != "f" or not array.size:

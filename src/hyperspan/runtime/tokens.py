@@ -1,4 +1,4 @@
-"""Words by themselves: their vectors, and what these add to the first layer, computed once for each token and kept."""
+"""Context-free word vectors and their contributions to the first layer, computed once per token and cached."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
 from hyperspan.words import LONGEST_SPELLING
 
 REMEMBERED_BYTES = 32_000_000
-"""What is kept of tokens; beyond that all are forgotten, so that an endless stream does not fill the memory."""
+"""The size of the token cache; it is emptied when full, so that an endless stream does not fill memory."""
 
 
 def packed_order(lengths: Sequence[int]) -> np.ndarray:
-    """(N,): for each row of a packed batch its word, counted through all sentences.
+    """(N,): for each row of a packed batch, the index of its word over all sentences.
 
     >>> packed_order([1, 3]).tolist()  # the first words of the longer and of the shorter sentence, then the others
     [1, 0, 2, 3]
@@ -44,7 +44,7 @@ Token = str | tuple[str, str]
 
 
 _computing = threading.Lock()
-"""Held while tokens are computed and kept. One for all models, so that no fork leaves it locked in the child."""
+"""Held while tokens are computed and cached. One lock for all models, so that no fork leaves it locked in the child."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_computing.acquire, after_in_parent=_computing.release, after_in_child=_computing.release
@@ -52,7 +52,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class TokenGates:
-    """What tokens add to the gates of the first layer; it is computed once and kept, as long as there is room."""
+    """The contributions of tokens to the gates of the first layer, cached as long as there is room."""
 
     def __init__(self, vectors: TokenVectors, packed: PackedWeights, remembered_bytes: int):
         self.vectors, self.packed = vectors, packed
@@ -64,7 +64,7 @@ class TokenGates:
     def of(
         self, library: EncoderLibrary, sentences: Sequence[Sentence], order: np.ndarray, threads: int
     ) -> KnownTokens:
-        """The words of sentences, in an order that is given by the numbers of words."""
+        """The contributions of the words of sentences, in an order given by word indices."""
         tokens: list[Token] = [token for sentence in sentences for token in sentence.tokens]
         if self.vectors.tags is not None:
             tags = (tag for sentence in sentences for tag in sentence.tags or ("",) * len(sentence))
@@ -75,7 +75,7 @@ class TokenGates:
         return KnownTokens(table, np.array(rows, dtype=np.int32)[order])
 
     def _rows_of(self, library: EncoderLibrary, tokens: Sequence[Token], threads: int) -> list[int]:
-        """The row of each token in the table, which grows by those that are new."""
+        """The row of each token in the table; new tokens are added."""
         known = self._known
         try:
             return [known[token] for token in tokens]
@@ -96,7 +96,7 @@ class TokenGates:
         self._used = needed
         rows = [known[token] for token in tokens]
         for token in new:
-            if len(_spelled(token)) > LONGEST_SPELLING:  # no text may fill the memory with its long words
+            if len(_spelled(token)) > LONGEST_SPELLING:  # long words must not fill memory
                 del known[token]
         return rows
 
@@ -106,7 +106,7 @@ def _spelled(token: Token) -> str:
 
 
 class TokenVectors:
-    """The vectors of words by themselves: word, tag, clusters and characters."""
+    """Context-free word vectors: word, tag, clusters and characters."""
 
     def __init__(self, tensors: TensorFile, config: Config, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
@@ -132,7 +132,7 @@ class TokenVectors:
         self.dimension = first
 
     def of(self, tokens: Sequence[Token]) -> np.ndarray:
-        """(tokens, dimension): those of different tokens."""
+        """(tokens, dimension): the vectors of distinct tokens."""
         place, lexicon = self.vocabulary.look_up(list(map(_spelled, tokens)))
         result = np.empty((len(tokens), self.dimension), dtype=np.float32)
         if self.trained is not None:
@@ -157,7 +157,7 @@ class TokenVectors:
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Vectors as they are in a file: floats, or whole numbers with a factor for each row."""
+    """Vectors as stored in a file: floats, or integers with a scale per row."""
 
     rows: np.ndarray
     scale: np.ndarray | None
@@ -167,6 +167,6 @@ class ScaledRows:
         return cls(tensors.view(name), tensors.view(name + SCALE) if name + SCALE in tensors else None)
 
     def __getitem__(self, ids: np.ndarray) -> np.ndarray:
-        """(ids, dimension), in 32 bits."""
+        """(ids, dimension), in float32."""
         found = self.rows[ids].astype(np.float32)
         return found if self.scale is None else found * self.scale[ids]

@@ -1,4 +1,4 @@
-"""The tensors that a model's folder must have, and the weights that are made of them."""
+"""The tensors that a model folder must have, and the weights built from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperspan.vocabulary import CLUSTER_PREFIXES, Vocabulary
 
 
 def encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
-    """What the fused encoder computes with."""
+    """The weights of the fused encoder."""
     kind = SERVED_KINDS[config.model.kind]
     names = (name for name in tensors.entries if name.startswith("encoder.layers."))
     layers = {name: tensors.floats(name) for name in names}
