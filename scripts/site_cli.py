@@ -29,7 +29,7 @@ This page lists every command with its options. `hyperspan COMMAND --help` print
 - Results go to standard output. Messages, notes and progress go to standard error.
 - `-` stands for standard input where a file is expected.
 - Existing files are never overwritten without `--force`.
-- The exit status is 0 on success, 2 on a mistake in what you typed or gave, and 130 after Ctrl-C.
+- The exit status is 0 on success, 2 on invalid usage or input, and 130 after Ctrl-C.
 """
 
 
@@ -56,7 +56,7 @@ def _command(name: str, command: Any) -> str:
     lines += ["```console", f"$ {usage}", *(f"$ {example}" for example in examples), "```", ""]
     if arguments:
         lines += ["| argument | meaning |", "|---|---|"]
-        lines += [f"| `{_cell(_placeholder(one))}` | {_meaning(one)} |" for one in arguments]
+        lines += [f"| `{_placeholder(one)}` | {_meaning(one)} |" for one in arguments]
         lines.append("")
     if options:
         lines += ["| option | meaning |", "|---|---|"]
@@ -75,7 +75,7 @@ def _names(option: Any) -> str:
     if option.is_flag:
         return names
     value = option.metavar or _type(option.type)
-    return f"{names} `{_cell(value)}`"
+    return f"{names} `{value}`"
 
 
 def _type(kind: Any) -> str:
@@ -94,7 +94,7 @@ def _meaning(parameter: Any) -> str:
     default = parameter.default
     if default in (None, False, "", (), []) or "Default:" in meaning or callable(default):
         return meaning
-    return f"{meaning} Default: `{_cell(str(default))}`."
+    return f"{meaning} Default: `{default}`."
 
 
 def _text(words: str) -> str:
@@ -106,10 +106,6 @@ def _text(words: str) -> str:
     words = re.sub(r"([|<*_])", r"\\\1", " ".join(words.split()))
     words = re.sub(r"(?<![\w`-])(--[a-z][\w-]*)", r"`\1`", words)
     return re.sub(rf"(?<![\w`])(hyperspan (?:{'|'.join(' '.join(GROUPS.values()).split())}))(?!\w)", r"`\1`", words)
-
-
-def _cell(code: str) -> str:
-    return code.replace("|", "\\|")
 
 
 if __name__ == "__main__":

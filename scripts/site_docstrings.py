@@ -1,4 +1,7 @@
-"""Prepares docstrings for the API reference: roles become links, doctests become code blocks. mkdocs.yml names this."""
+"""Prepare docstrings for the API reference (an extension that mkdocs.yml names).
+
+Roles become code, doctests become code blocks, and documented fields of value classes become a table.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 import griffe
 
+VALUE_CLASS = re.compile(r"\b(?:frozen|dataclass)\b")
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([\w.]+)`")
 
 
@@ -16,6 +20,20 @@ class MarkdownDocstrings(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = markdown(obj.docstring.value)
+
+    def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
+        if cls.docstring is not None and any(VALUE_CLASS.search(str(one.value)) for one in cls.decorators):
+            cls.docstring.value += fields_table(cls)
+
+
+def fields_table(cls: griffe.Class) -> str:
+    """The public fields of a class that have a docstring; "" if none has."""
+    rows = [
+        f"| `{field.name}` | `{field.annotation}` | {' '.join(field.docstring.value.split())} |"
+        for field in cls.attributes.values()
+        if field.docstring is not None and field.is_public and "property" not in field.labels
+    ]
+    return "\n".join(["", "", "| field | type | meaning |", "|---|---|---|", *rows]) if rows else ""
 
 
 def markdown(text: str) -> str:

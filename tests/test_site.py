@@ -97,7 +97,7 @@ def test_cli_page_has_every_command() -> None:
     page = cli_page()
     assert re.findall(r"^## hyperspan (\S+)$", page, re.MULTILINE).__len__() == len(COMMANDS)
     assert all(f"## hyperspan {name}\n" in page for name in COMMANDS)
-    assert "| `--threshold` `P\\|LABEL=P` |" in page
+    assert "| `--threshold` `P|LABEL=P` |" in page
 
 
 def test_configuration_page_has_every_key() -> None:

@@ -1,7 +1,5 @@
 """The exceptions of hyperspan. Each message is one sentence: what was given, what was expected, what to do.
 
-::
-
     HyperspanError
     ├── InputError              a user's mistake; the command line prints it and exits with 2
     │   ├── SpanError           a span that does not fit its text

@@ -44,6 +44,7 @@ class Mention:
     To change a mention, use :func:`attrs.evolve`. If the span changes, also reset the text:
     ``attrs.evolve(mention, start=0, text="")``.
 
+    >>> from hyperspan import Mention
     >>> Mention(0, 2, "PER") == Mention(0, 2, "PER", probability=0.9)
     True
     >>> Mention(0, 2, "PER").parts, Mention(0, 4, "cell", [(0, 1), (3, 4)]).parts
@@ -51,9 +52,11 @@ class Mention:
     """
 
     start: int
+    """The first token or character."""
     end: int
     """The position after the last token or character."""
     label: str
+    """The type of the mention, such as PER."""
     fragments: tuple[Span, ...] = field(default=(), converter=_fragments)
     """The parts of a discontinuous mention, in order and not adjacent; empty for a contiguous mention."""
     text: str = field(default="", eq=False)
@@ -151,6 +154,7 @@ class AnnotationScope:
 
     Inside the scope, an unlisted mention is absent. Outside, it is unknown.
 
+    >>> from hyperspan import AnnotationScope
     >>> scope = AnnotationScope(types=["PER"], regions=[(0, 4)])
     >>> scope.covers(1, 3, "PER"), scope.covers(1, 3, "GPE"), scope.covers(3, 5, "PER")
     (True, False, False)
@@ -241,6 +245,7 @@ def _token_tuple(values: Iterable[str]) -> tuple[str, ...]:
 class Sentence(_PartlyAnnotated):
     """A tokenized sentence with its mentions, in token positions.
 
+    >>> from hyperspan import Mention, Sentence
     >>> zoo = Sentence(("the", "Seattle", "zoo"), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
     >>> [zoo.text_of(mention) for mention in sorted(zoo.mentions)]
     ['the Seattle zoo', 'Seattle']
@@ -249,6 +254,7 @@ class Sentence(_PartlyAnnotated):
     """
 
     tokens: tuple[str, ...] = field(converter=_token_tuple)
+    """The words of the sentence."""
     mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=mention_set)
     """The mentions, without duplicates; :meth:`with_mentions` also records duplicates."""
     tags: tuple[str, ...] = field(default=(), converter=tuple, kw_only=True)
@@ -373,6 +379,7 @@ class Document(_PartlyAnnotated):
     ``document.text[m.start:m.end] == m.text`` holds for every mention: a missing `text` is filled in, a given one is
     checked.
 
+    >>> from hyperspan import Document, Mention
     >>> document = Document("the Seattle zoo", [Mention(4, 11, "GPE")])
     >>> document
     Document('the Seattle zoo', 1 mention, 0 sentences)
@@ -381,10 +388,13 @@ class Document(_PartlyAnnotated):
     """
 
     text: str
+    """The raw text."""
     mentions: frozenset[Mention] = field(default=_NO_MENTIONS, converter=_BY_TEXT)
+    """The mentions, in any order and without duplicates."""
     sentences: tuple[Sentence, ...] = field(default=(), converter=tuple)
     """The tokenized sentences; empty if the text has not been split."""
     id: str = ""
+    """The identifier in the corpus."""
     metadata: Mapping[str, Any] = field(factory=dict, converter=dict, hash=False)
     """Any further data of the corpus, which formats such as jsonl keep."""
     alternatives: tuple[SentenceAlternatives, ...] | None = field(default=None, converter=optional(tuple))

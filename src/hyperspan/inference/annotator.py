@@ -153,7 +153,7 @@ class Annotator:
         `forbid` are mentions, in characters of the text, that must and must not be found. The other mentions and all
         probabilities are then conditional on them.
 
-        >>> from hyperspan import load
+        >>> from hyperspan import Mention, load
         >>> annotate, text = load("genia"), "c-Rel binds the IL-2 promoter in Jurkat T cells."
         >>> [mention.text for mention in annotate(text, types=["cell_line"]).mentions]
         ['Jurkat T cells']
@@ -214,7 +214,7 @@ class Annotator:
     ) -> Iterator[Sentence]:
         """Annotate tokenized sentences: yield each with its mentions, in token positions.
 
-        >>> from hyperspan import load
+        >>> from hyperspan import Sentence, load
         >>> [sentence] = load("genia").recognize([Sentence(["Jurkat", "cells"])])
         >>> [(mention.span, mention.label) for mention in sentence.mentions]
         [((0, 2), 'cell_line')]

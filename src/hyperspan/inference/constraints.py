@@ -20,7 +20,8 @@ class Constraints:
     Positions are characters for a text and tokens for a sentence. :meth:`hyperspan.Annotator.pipe` takes pairs of a
     text and its constraints:
 
-    >>> from hyperspan import load
+    >>> from hyperspan import Mention, load
+    >>> from hyperspan.inference.constraints import Constraints
     >>> text, known = "The IL-2 promoter.", Constraints(forbid=[Mention(4, 8, "protein")])
     >>> [document] = load("genia").pipe([(text, known)])
     >>> [mention.text for mention in document.mentions]
@@ -33,7 +34,9 @@ class Constraints:
     """
 
     require: frozenset[Mention] = field(default=frozenset(), converter=mention_set)
+    """Mentions that must be found."""
     forbid: frozenset[Mention] = field(default=frozenset(), converter=mention_set)
+    """Mentions that must not be found."""
 
     def __bool__(self) -> bool:
         return bool(self.require or self.forbid)

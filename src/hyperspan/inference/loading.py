@@ -55,6 +55,7 @@ def load(
       saved with, but only for the most probable set or thresholds of at least 0.1, without constraints. `math.inf`
       skips no words.
 
+    >>> from hyperspan import load
     >>> annotate = load("genia")
     >>> annotate.labels
     ('DNA', 'RNA', 'cell_line', 'cell_type', 'protein')
