@@ -37,16 +37,10 @@ def fields_table(cls: griffe.Class) -> str:
 
 
 def markdown(text: str) -> str:
-    """
-    >>> print(markdown("Like :func:`hyperspan.load`, ``x``.\\n\\n>>> 1 + 1\\n2\\n\\nMore."))
-    Like `hyperspan.load`, `x`.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    <BLANKLINE>
-    More.
+    """Convert a docstring to Markdown.
+
+    >>> markdown("Like :func:`hyperspan.load`, ``x``.\\n\\n>>> 1 + 1\\n2\\n\\nMore.").splitlines()
+    ['Like `hyperspan.load`, `x`.', '', '```pycon', '>>> 1 + 1', '2', '```', '', 'More.']
     """
     text = ROLE.sub(r"`\1`", text).replace("``", "`")
     lines: list[str] = []
