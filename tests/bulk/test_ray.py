@@ -161,7 +161,7 @@ def test_gpus_share_the_cpus_of_their_node(nodes: list[dict[str, float]], feeder
 @pytest.mark.parametrize(
     ("worker", "sentence"),
     [
-        (workers.PoisonedWorker, "the shards part-00001 ended their workers 2 times each, perhaps for want of memory"),
+        (workers.PoisonedWorker, "the shards part-00001 ended their workers 2 times each, perhaps out of memory"),
         (workers.FullDisk, "cannot be written (No space left on device): make room"),
         (workers.OldWorker, "a worker has hyperspan 0.0.1, and this is"),
         (workers.Elsewhere, "4 shards that workers have written are not in"),

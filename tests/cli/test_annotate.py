@@ -140,7 +140,7 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
         result = hyperspan("annotate", *given, "-m", "model", "-f", "jsonl", cwd=tmp_path)
         assert result.returncode == 0 and result.stderr.count(told) == times, result.stderr
     bulk = hyperspan("bulk", "bare.jsonl", "-m", "model", "-o", "found/", cwd=tmp_path)
-    assert "trained with part-of-speech tags, which 1 documents have not; expect it to find less" in bulk.stderr
+    assert "trained with part-of-speech tags, which 1 documents lack; expect it to find less" in bulk.stderr
     for given, told in (("gold.data", ""), ("bare.jsonl", "hyperspan: 1 × sentence without the part-of-speech tags")):
         scored = hyperspan("evaluate", "model", given, cwd=tmp_path)
         assert scored.returncode == 0 and scored.stderr.startswith(told) and bool(scored.stderr) == bool(told)

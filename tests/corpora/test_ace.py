@@ -262,7 +262,7 @@ def test_missing_files(tmp_path: Path) -> None:
     (tmp_path / "zoo.sgm").unlink()
     for each in (source, Source("zoo.apf.xml", stream=io.BytesIO(GOOD.encode()))):
         with pytest.raises(
-            CorpusError, match=r"^zoo\.apf\.xml: no \w+\.sgm with the text is beside it; ACE needs X\.apf"
+            CorpusError, match=r"^zoo\.apf\.xml: no \w+\.sgm with the text is in its folder; ACE needs both X\.apf"
         ):
             list(read_ace(each, Problems()))
 

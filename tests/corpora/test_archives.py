@@ -125,7 +125,7 @@ def test_read_corpus_says_what_packed_a_file(name: str, content: bytes, packer: 
     message = f"{tmp_path / name}: is packed with {packer}, but only gzip and zip can be read; unpack it first"
     assert attempt(tmp_path / name) == message
     for reader in (FORMATS[name].read for name in READERS):
-        with pytest.raises(InputError, match=r"is packed with|two files|is beside it"):
+        with pytest.raises(InputError, match=r"is packed with|two files|is in its folder"):
             list(reader(Source("standard input", stream=io.BytesIO(content)), Problems()))
 
 

@@ -114,11 +114,11 @@ def test_text_and_annotations_find_each_other(tmp_path: Path) -> None:
 def test_missing_halves(tmp_path: Path) -> None:
     source = put(tmp_path, ANNOTATIONS)
     (tmp_path / "zoo.txt").unlink()
-    with pytest.raises(CorpusError, match=r"^zoo\.ann: no zoo\.txt with the text is beside it; put it into the same"):
+    with pytest.raises(CorpusError, match=r"^zoo\.ann: no zoo\.txt with the text is in its folder; put it there"):
         list(read_brat(source, Problems()))
     put(tmp_path, ANNOTATIONS)
     (tmp_path / "zoo.ann").unlink()
-    with pytest.raises(CorpusError, match=r"^zoo\.txt: no zoo\.ann with annotations is beside it"):
+    with pytest.raises(CorpusError, match=r"^zoo\.txt: no zoo\.ann with annotations is in its folder"):
         list(read_brat(Source("zoo.txt", tmp_path / "zoo.txt"), Problems()))
     with pytest.raises(
         CorpusError, match=r"^standard input: brat keeps text and annotations in two files, and a stream"
@@ -211,7 +211,7 @@ def test_file_names_are_safe_and_unique(tmp_path: Path) -> None:
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert len({name.casefold() for name in names}) == 2 * len(ids) and not any(name.startswith(".") for name in names)
     assert {"a_b.ann", "A_B-3.ann", "document.ann", "document-2.ann", "_.._up.txt", "hidden.txt"} <= set(names)
-    assert problems.notes["document named anew to be the name of a file"] == len(ids)
+    assert problems.notes["document renamed to a valid file name"] == len(ids)
     texts = {
         document.text for source in sources_in(tmp_path / "out", (".ann",)) for document in read_brat(source, problems)
     }

@@ -214,7 +214,7 @@ WRONG = {
     b"<?xml version='1.0' encoding='shift_jis'?><set/>": "xml:1: is not well-formed XML (",
     b"\n<html></html>": "xml:2: begins with <html>, but GENIA XML begins with <set>; choose the format with --from",
     b"<!DOCTYPE set [\n<!ENTITY a 'b'>]><set>&a;</set>": (
-        "xml:2: declares the entity a, but files with entities of their own are not read; replace them by what they stand for"
+        "xml:2: declares the entity a, but files that declare entities are not read; replace each entity by its value"
     ),
     corpus(article("&alpha;")): (
         "xml:13: has the entity &alpha;, but only those of XML itself are known; replace it by its character; "

@@ -649,7 +649,7 @@ def test_label_studio_writes_no_id_twice() -> None:
         (
             "w2ner",
             '[{"sentence": ["a", 1], "ner": []}]',
-            'made:1 (record 1): "sentence" holds 1, but strings alone are expected',
+            'made:1 (record 1): "sentence" holds 1, but only strings are expected',
         ),
         (
             "w2ner",

@@ -144,7 +144,7 @@ def test_contradictions_in_brat_are_explained(tmp_path: Path, lines: str, messag
 
 
 def test_contradictions_in_label_studio_are_explained(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="ONLY_SURE and types, but one of both"):
+    with pytest.raises(CorpusError, match="ONLY_SURE and types, but only one of the two"):
         label_studio(tmp_path, chosen("ONLY_SURE", "PER"))
     with pytest.raises(CorpusError, match="'GPE' at 0:3 is both a mention and forbidden"):
         label_studio(tmp_path, region(0, 3, "GPE"), region(0, 3, "GPE", note="forbidden"))

@@ -201,7 +201,7 @@ def test_split_needs_as_many_documents_as_parts(tmp_path: Path) -> None:
     [
         ({"train": 0.8, "dev": 0.1, "test": 0.2}, "80/10/20 add up to 110 percent"),
         ({"train": 1.2, "dev": -0.2}, "must be from 0 to 100"),
-        ({"train": 1.0, "dev": 0.0}, "nothing beside it"),
+        ({"train": 1.0, "dev": 0.0}, "nothing but train"),
         ({"train": 0.0, "dev": 1.0}, "nothing to train on"),
     ],
 )

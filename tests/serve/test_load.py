@@ -277,7 +277,7 @@ def test_a_caller_who_does_not_read_is_left(annotator: Annotator, monkeypatch: p
     with running(Settings(seconds=0.5), {"small": annotator}) as one:
         deaf = http.client.HTTPConnection("127.0.0.1", one.port)
         deaf.request("POST", "/v1/annotate", b'{"text": "Ada"}', {"Content-Type": "application/json"})
-        until(lambda: any("did not take the answer" in entry for entry in one.log))
+        until(lambda: any("did not read the response" in entry for entry in one.log))
         until(lambda: one.service.in_flight == 0)
         deaf.close()
 

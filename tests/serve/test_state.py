@@ -59,7 +59,7 @@ def test_models_that_cannot_be_served(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
     with pytest.raises(InputError, match="there is no model 'gena'"):
         Service(Settings(models=("gena",)))
-    with pytest.raises(InputError, match="two models are called 'small'; name one of them otherwise, as in other="):
+    with pytest.raises(InputError, match="two models are called 'small'; give one of them another name, as in other="):
         places([f"{tmp_path}/small", f"{tmp_path}/small/"])
     (tmp_path / "small" / "config.toml").write_text("[model]\nkind = 'nonsense'\n", encoding="utf-8")
     with running(Settings(models=(f"{tmp_path}/small",)), {}, ready=False) as one:

@@ -52,10 +52,19 @@ def annotate_files(
 ) -> JobSummary:
     """Annotate files and folders into a folder of shards, or resume the job in that folder.
 
-    Inputs are JSON Lines, Parquet, text files, or as `kind` says; `threshold`, `types` and `top_k` are as for
-    :class:`hyperspan.Annotator`. Invalid records go to the subfolder `rejected`. See docs/how-to/batch.md.
+    - `inputs`: files, folders or URLs of JSON Lines, Parquet, CSV, TSV or text. `kind` sets their format, which
+      otherwise follows from the file names. `text_column` and `id_column` name the columns (or keys) to read.
+    - `output`: the folder of shards. Invalid records go to its subfolder `rejected`. `format` is jsonl or parquet.
+    - `model`, `device`: as for :func:`hyperspan.load`. `threshold`, `types`, `top_k`: as for
+      :class:`hyperspan.Annotator`.
+    - `shard_records`, `shard_bytes`: the maximal records and bytes of text per shard.
+    - `engine`: "plain" runs on this machine, "ray" on a Ray cluster at `ray_address`. `workers` is the number of
+      processes; `feeders`, with Ray on GPUs, the number of processes that prepare the batches of each worker.
+    - `force`: overwrite the files of another job. `on_progress` is called as shards finish.
 
     >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from hyperspan import annotate_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "texts.jsonl").write_text('{"id": 7, "text": "IL-2 binds."}\\n{"title": "no text"}\\n')
     ...     summary = annotate_files([f"{folder}/texts.jsonl"], f"{folder}/found", model="genia")

@@ -117,6 +117,6 @@ class Backlog:
         if self.given_up:
             names = ", ".join(shard.name for shard in self.given_up[:5])
             raise JobError(
-                f"the shards {names} ended their workers {TRIES} times each, perhaps for want of memory; "
+                f"the shards {names} ended their workers {TRIES} times each, perhaps out of memory; "
                 "try smaller shards or fewer workers"
             )

@@ -78,7 +78,7 @@ class Job:
             return job
         if record is None and output.holds_anything() and (not force or output.sizes(DOCUMENTS)):
             remedy = "choose another folder" + ("" if force else ", or write there with --force")
-            raise OutputExistsError(f"{output.name} is not empty and holds no job to go on with; {remedy}")
+            raise OutputExistsError(f"{output.name} is not empty and holds no job to resume; {remedy}")
         job = Job(output, model, settings, make_plan(inputs, settings.limits, settings.columns, each))
         job.write_manifest()
         job._remove_strays()

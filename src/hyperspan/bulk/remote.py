@@ -79,8 +79,7 @@ class RemoteAnnotator(Annotator):
     ) -> list[SentencePrediction]:
         if constraints or options.candidates is not None:
             raise InputError(
-                "the other process gives the mentions of a bulk job alone, neither candidates nor mentions given those that a text "
-                "has or has not; ask Annotator for these"
+                "a bulk job returns mentions only, without candidates or constraints; use Annotator for these"
             )
         same = first_alike(sentences, {})
         lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]

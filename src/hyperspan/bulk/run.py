@@ -71,11 +71,11 @@ def run_job(
                 job.reload()
             raise JobError(
                 f"{_reason(error, output)}; {len(job.done):,} of {len(job.plan.shards):,} shards are finished and "
-                "kept, and the same command goes on with the others"
+                "kept, and the same command resumes the others"
             ) from None
     untagged = sum(done.untagged for done in job.done.values())
     if untagged and annotator.reads_tags:
-        missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents have not"
+        missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents lack"
         notes = (*notes, f"{missing}; expect it to find less")
     finished = job.done.values()
     if note := foreign_note(

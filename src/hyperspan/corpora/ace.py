@@ -83,7 +83,8 @@ def _files(source: Source, stem: str, problems: Problems) -> Iterator[tuple[str,
     text_file = source.beside(stem, (".sgm", ".sgm.gz", ".SGM"))
     if text_file is None:
         problems.wrong(
-            source.name, f"no {stem or 'X'}.sgm with the text is beside it; ACE needs X.apf.xml and X.sgm in one folder"
+            source.name,
+            f"no {stem or 'X'}.sgm with the text is in its folder; ACE needs both X.apf.xml and X.sgm there",
         )
         return
     try:

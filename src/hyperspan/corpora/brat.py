@@ -69,11 +69,11 @@ def read_brat(source: Source, problems: Problems, *, marks: Marks = True) -> Ite
     if name.endswith(".txt"):
         text_file, found = source, source.beside(stem, (".ann", ".ann.gz"))
         if found is None:
-            problems.wrong(source.name, f"no {stem}.ann with annotations is beside it; add one, empty if need be")
+            problems.wrong(source.name, f"no {stem}.ann with annotations is in its folder; add one, empty if need be")
             return
         annotations = found
     if text_file is None:
-        problems.wrong(source.name, f"no {stem}.txt with the text is beside it; put it into the same folder")
+        problems.wrong(source.name, f"no {stem}.txt with the text is in its folder; put it there")
         return
     try:
         name = stem.rpartition("/")[2]
@@ -209,7 +209,7 @@ def write_brat(
                 continue
             name = names.name_for(document.id)
             if name != document.id:
-                problems.note("document named anew to be the name of a file")
+                problems.note("document renamed to a valid file name")
             (folder / f"{name}.txt").write_bytes(text)
             (folder / f"{name}.ann").write_bytes(annotations)
             losses.written += len(kept)
@@ -269,7 +269,7 @@ def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> l
     for mention in mentions:
         if owners.get(mention.id) is not mention:
             if mention.id:
-                problems.note("mention named anew because brat's ids are T1, T2 … and each only once")
+                problems.note("mention id replaced because brat's ids are T1, T2 … and unique")
             number += 1
             while f"T{number}" in owners or f"T{number}" in taken:
                 number += 1

@@ -233,7 +233,7 @@ class _Articles:
 
     def _entity(self, name: str, *_: object) -> None:
         self._refuse(
-            f"declares the entity {name}, but files with entities of their own are not read; replace them by what they stand for"
+            f"declares the entity {name}, but files that declare entities are not read; replace each entity by its value"
         )
 
     def _skipped(self, name: str, is_parameter: bool) -> None:

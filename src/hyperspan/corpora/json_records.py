@@ -121,7 +121,7 @@ def strings_of(record: Mapping[str, Any], key: str) -> list[str]:
     values = list_of(record, key)
     for value in values:
         if not isinstance(value, str):
-            raise WrongValueError(f'"{key}" holds {shown(value)}, but strings alone are expected')
+            raise WrongValueError(f'"{key}" holds {shown(value)}, but only strings are expected')
     return values
 
 

@@ -95,7 +95,7 @@ class _ArrayReader:
                 raise _NoJsonError(f"{self._here()!r} follows the end of the array", self.position)
         except _NoJsonError as error:
             self.position = error.position
-            remedy = "correct it there, without that the rest of the array cannot be read"
+            remedy = "correct it there, otherwise the rest of the array cannot be read"
             if self.undecodable and len(self.window) - self.position <= NEARLY_ALL:
                 remedy = f"the bytes there are not UTF-8 text ({self.undecodable}), so convert the file to UTF-8"
             self.problems.wrong(self._place(), f"{error}; {remedy}")

@@ -51,7 +51,7 @@ class LabelStudioMarks:
         self.only_sure = self.labels.only_sure in chosen
         if self.only_sure and len(chosen) > 1:
             raise WrongValueError(
-                f'the choices "{TYPES_NAME}" are {self.labels.only_sure} and types, but one of both is expected'
+                f'the choices "{TYPES_NAME}" are {self.labels.only_sure} and types, but only one of the two is expected'
             )
         self.types = None if self.only_sure else chosen
         return True

@@ -93,7 +93,7 @@ _BUILT_IN: dict[str, Format] = {
         "four_lines",
         "four_lines",
         (".data",),
-        "tokens / tags / mentions / blank, as GENIA and ACE in this line of work",
+        "tokens / tags / mentions / blank, as in GENIA and ACE since Lu & Roth (2015)",
     ),
     "genia-xml": _built_in("genia_xml", "genia_xml", (".xml",), "GENIA corpus 3.02", writes=False),
     "ace": _built_in(
@@ -110,7 +110,7 @@ _BUILT_IN: dict[str, Format] = {
         "columns",
         "columns",
         (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt"),
-        "a word a line, any number of IOB1, IOB2, BIOES or BILOU columns",
+        "one word per line, any number of IOB1, IOB2, BIOES or BILOU columns",
     ),
     "w2ner": _built_in("token_json", "w2ner", (".json",), "W2NER", discontinuous=True),
     "cnn-ner": _built_in("token_json", "cnn_ner", (".jsonlines",), "CNN-NER and SpERT"),
@@ -188,9 +188,11 @@ def read_corpus(
     """Yield the documents of a file, a folder or standard input ("-"); the format is detected unless given.
 
     `options` are those of the format, e.g. ``repair=True`` for columns. For a folder of ACE, `split` names a file that
-    lists the documents to read, such as those of Lu & Roth. `problems` counts what a reader repairs or skips.
+    lists the documents to read, such as those of Lu & Roth. `problems` (:class:`hyperspan.corpora.Problems`) collects
+    what the reader repairs or skips; by default an invalid record raises a `CorpusError`.
 
     >>> import tempfile
+    >>> from hyperspan import read_corpus
     >>> with tempfile.NamedTemporaryFile("w", suffix=".data") as file:
     ...     _ = file.write("the Seattle zoo\\nDT NNP NN\\n0,3 FAC|1,2 GPE\\n\\n")
     ...     _ = file.seek(0)
@@ -285,7 +287,7 @@ def write_corpus(
     losses are returned. Files move one by one into a folder that exists, so a crash at that moment leaves some of them.
 
     >>> import tempfile
-    >>> from hyperspan.types import Mention
+    >>> from hyperspan import Document, Mention, read_corpus, write_corpus
     >>> nested = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = write_corpus(nested, f"{folder}/zoo.jsonl")

@@ -30,7 +30,7 @@ class PartFiles:
     def of(cls, corpus: OpenCorpus, folder: str | Path | None = None, to: str | None = None) -> PartFiles:
         """The files for a corpus: by default in its format, if that can be written, and in a folder next to it."""
         if folder is None and corpus.name == "-":
-            raise InputError("standard input has no folder beside it for the parts; name one with --output")
+            raise InputError("standard input has no folder for the parts; name one with --output")
         format_name = to or (corpus.format if FORMATS[corpus.format].write is not None else READ_ONLY_AS)
         if format_name not in (known := writable_formats()):
             raise InputError(f"the format {format_name!r} cannot be written; choose one of {', '.join(known)}")
@@ -50,7 +50,7 @@ class PartFiles:
             path = self.path(part)
             if path.exists() and part not in parts:
                 raise OutputExistsError(
-                    f"{path} exists and would stay beside the new parts, with sentences of theirs; remove it, or name another folder for the parts"
+                    f"{path} exists and would stay next to the new parts, with some of the same sentences; remove it, or name another folder for the parts"
                 )
             if path.exists() and not force:
                 raise OutputExistsError(

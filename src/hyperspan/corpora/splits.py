@@ -92,11 +92,15 @@ def split_corpus(
 ) -> Split:
     """Split the documents of a corpus at random, stratified by label; the same seed gives the same parts.
 
+    `fractions` are the shares of the parts by name, by default train 0.8, dev 0.1 and test 0.1. `format` and `options`
+    are as for :func:`hyperspan.read_corpus`.
+
     Documents are never split: records that share an id or `metadata.doc_id` are one document, and so is each file of a
     folder of single sentences. `by` chooses other units; `group_by` names a metadata key whose value the records of a
     document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
 
     >>> from hyperspan.examples import example_path
+    >>> from hyperspan.corpora import split_corpus
     >>> split = split_corpus(example_path("harbour"))
     >>> {name: (part.sentences, part.labels["PER"]) for name, part in split.parts.items()}
     {'train': (19, 24), 'dev': (2, 3), 'test': (3, 2)}
@@ -148,7 +152,7 @@ def check_fractions(fractions: Fractions) -> None:
         )
     if sum(fraction > 0 for fraction in fractions.values()) < 2 or not fractions.get("train"):
         raise InputError(
-            f"the parts {shown} leave nothing to train on, or nothing beside it; write for example 80/10/10, or 90/10"
+            f"the parts {shown} leave nothing to train on, or nothing but train; write for example 80/10/10, or 90/10"
         )
 
 

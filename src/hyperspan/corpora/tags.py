@@ -66,7 +66,7 @@ def encode(spans: Iterable[LabelledSpan], length: int, scheme: Scheme) -> list[s
         start, stop, label = span
         if not before[1] <= start < stop <= length:
             raise SpanError(
-                f"span {start}:{stop} cannot be tagged beside span {before[0]}:{before[1]} in {length} tokens; "
+                f"span {start}:{stop} cannot be tagged together with span {before[0]}:{before[1]} in {length} tokens; "
                 "give spans inside the sentence that do not overlap"
             )
         tags[start:stop] = [f"{inside}-{label}"] * (stop - start)

@@ -80,9 +80,12 @@ def compare(
 ) -> Comparison:
     """Compare two systems on the same sentences or documents by micro precision, recall and F1.
 
-    Differences are B minus A.
+    `gold` and both systems are sentences with the same words, or documents of the same texts. Differences are B minus
+    A. Each has p-values from `rounds` rounds of a paired randomization test and a bootstrap test, and a bootstrap
+    confidence interval of the given `level`. The same `seed` gives the same result.
 
-    >>> from hyperspan.types import Mention, Sentence
+    >>> from hyperspan import Mention, Sentence
+    >>> from hyperspan.evaluation import compare
     >>> words, mention = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC")
     >>> gold, nothing = [Sentence(words, [mention])] * 20, [Sentence(words)] * 20
     >>> found = compare(gold, nothing, gold)

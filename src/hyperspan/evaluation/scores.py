@@ -173,11 +173,13 @@ def _to_dicts(table: Mapping[str, Score | Slice]) -> dict[str, dict[str, Any]]:
 def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Report:
     """Score predicted mentions against gold ones, sentence by sentence.
 
-    Both are sentences with the same words, or documents, which :func:`hyperspan.evaluation.align` aligns.
+    A mention is correct if its span and type are exactly right. `gold` and `predicted` are sentences with the same
+    words, or documents of the same texts, which are aligned first.
 
-    Confidence intervals come from `samples` bootstrap samples of sentences; 0 omits them.
+    Confidence intervals of the given `level` come from `samples` bootstrap samples of sentences; 0 omits them. The same
+    `seed` gives the same intervals.
 
-    >>> from hyperspan.types import Mention
+    >>> from hyperspan import Mention, Sentence, evaluate
     >>> words = ("the", "Seattle", "zoo")
     >>> gold = [Sentence(words, [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])]
     >>> report = evaluate(gold, [Sentence(words, [Mention(0, 3, "FAC"), Mention(1, 2, "PER")])])

@@ -111,7 +111,7 @@ def agreement_sections(found: AnnotatorAgreement, name_a: str, name_b: str) -> I
     notes = [f"A: {name_a}, B: {name_b}"]
     notes.append(f"{found.sentences:,} sentences of {found.documents:,} documents, {found.finished:,} finished by both")
     alone = (("A", found.only_a_documents), ("B", found.only_b_documents))
-    notes += [f"{count:,} documents of {side} alone left out" for side, count in alone if count]
+    notes += [f"{count:,} documents only in {side} left out" for side, count in alone if count]
     header = ("", "F1", "both", "only A", "only B")
     rows = [("mentions", *_pair(found.mentions)), ("spans alone", *_pair(found.spans))]
     yield Section("Agreement", header, rows, "; ".join(notes))

@@ -14,18 +14,20 @@ from hyperspan.render.layout import words_of
 from hyperspan.render.page_style import style_sheet
 from hyperspan.types import Document, SentenceAlternatives
 
-THIN_NOTE = "Thin bars are mentions that there is no room to name here. The table lists them."
+THIN_NOTE = "Thin bars are mentions without room for a label. The table lists them."
 
 
 def render_html(
     documents: Document | Iterable[Document], title: str = "hyperspan", labels: Iterable[str] = (), about: str = ""
 ) -> str:
-    """Render a page that shows the documents. The given `labels` get the first colours, in their order.
+    """Render documents as a self-contained HTML page, with a bar under the text of each mention.
 
-    `about` is a line below the title on how it was made, as from :func:`hyperspan.render.provenance.provenance`.
+    The given `labels` get the first colours, in their order. `about` is a line below the title that says how the page
+    was made, for example from :func:`hyperspan.render.provenance.provenance`.
 
-    >>> from hyperspan.types import Mention
-    >>> page = render_html(Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]))
+    >>> from hyperspan import Document, Mention, render_html
+    >>> mentions = [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]
+    >>> page = render_html(Document("the Seattle zoo", mentions))
     >>> page.startswith("<!doctype html>") and "GPE 0.90: Seattle" in page
     True
     """

@@ -115,7 +115,7 @@ def _check_structure(
     for mention in mentions:
         if mention.fragments and not diagram.finds_discontinuous:
             raise SpanError(
-                f"mention {_shown(mention)} is discontinuous, and a {diagram.title[0].lower()}{diagram.title[1:]} has contiguous ones alone; "
+                f"mention {_shown(mention)} is discontinuous, and a {diagram.title[0].lower()}{diagram.title[1:]} has only contiguous ones; "
                 "draw the structure discontinuous"
             )
     for first, second in combinations(mentions, 2):

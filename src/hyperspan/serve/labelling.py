@@ -61,7 +61,7 @@ class LabelRoutes:
         def undo() -> dict[str, Any]:
             shown = self.desk.undo()
             if shown is None:
-                raise Problem(422, "there is nothing to undo; no decision stands", "nothing_to_undo")
+                raise Problem(422, "there is no decision to undo", "nothing_to_undo")
             return {"item": shown, "session": self.desk.overview(queue=False)}
 
         return await self._answer(request, undo)

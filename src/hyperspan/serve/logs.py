@@ -35,7 +35,7 @@ def log_to_standard_error(requests: int = logging.INFO) -> None:
 
 
 def _uncaught(error: BaseException, trace: TracebackType | None) -> None:
-    LOG.error("something went wrong that nobody waited for", exc_info=(type(error), error, trace))
+    LOG.error("uncaught error", exc_info=(type(error), error, trace))
 
 
 def timestamp() -> str:

@@ -89,7 +89,7 @@ class _Exchange:
         except Problem as problem:
             await self._answer(problem)
         except _UnreadAnswerError:  # the server closes the connection
-            self.call.record["error"] = "the caller did not take the answer"
+            self.call.record["error"] = "the client did not read the response"
         except EXIT_EXCEPTIONS:
             raise
         except asyncio.CancelledError:  # uvicorn cancels unfinished requests at the end of its shutdown time

@@ -64,7 +64,7 @@ def places(models: Iterable[str]) -> dict[str, Path]:
         folder = folder_of(path)
         name = name or (folder.name if folder.name else folder.resolve().name)
         if name in found:
-            raise InputError(f"two models are called {name!r}; name one of them otherwise, as in other={path}")
+            raise InputError(f"two models are called {name!r}; give one of them another name, as in other={path}")
         found[name] = folder
     if not found:
         raise InputError("there is no model to serve; name one with --model")
