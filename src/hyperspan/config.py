@@ -523,11 +523,14 @@ class PartialConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that is needed to train a model again.
+    """The configuration of a model and its training, in sections such as `model` and `training`.
 
-    >>> config = Config.from_mapping({"model": {"max_width": 6}}).override(["training.seed=3", "characters.encoder=lstm"])
-    >>> config.model.max_width, config.training.seed, config.characters.encoder
-    (6, 3, 'lstm')
+    It is frozen, and unknown keys are errors. The page "Configuration keys" lists all sections and keys.
+
+    >>> from hyperspan import Config
+    >>> config = Config.from_mapping({"model": {"max_width": 6}}).override(["training.seed=3"])
+    >>> config.model.max_width, config.training.seed
+    (6, 3)
     >>> Config.from_mapping({"training": {"sed": 3}})
     Traceback (most recent call last):
     ...

@@ -60,7 +60,7 @@ def annotate_files(
     - `shard_records`, `shard_bytes`: the maximal records and bytes of text per shard.
     - `engine`: "plain" runs on this machine, "ray" on a Ray cluster at `ray_address`. `workers` is the number of
       processes; `feeders`, with Ray on GPUs, the number of processes that prepare the batches of each worker.
-    - `force`: overwrite the files of another job. `on_progress` is called as shards finish.
+    - `force`: start over in a folder that contains another job. `on_progress` is called as shards finish.
 
     >>> import json, tempfile
     >>> from pathlib import Path

@@ -38,9 +38,13 @@ def example_path(name: str = DEFAULT) -> Path:
 
 
 def copy_example(name: str = DEFAULT, folder: str | Path = ".", *, force: bool = False) -> Path:
-    """Copies an example corpus into a folder. A file that is there already stays, or is overwritten with `force`.
+    """Copy an example corpus to a folder and return its path.
+
+    `name` is one of lost-property, chinese, coordination and harbour. A different file of the same name is an error
+    unless `force` overwrites it.
 
     >>> import tempfile
+    >>> from hyperspan.examples import copy_example
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     copy_example("chinese", folder).name
     'chinese.jsonl'

@@ -53,13 +53,14 @@ MOST_SPANS = 500 * 1000
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a run has come to: :func:`hyperspan.load` loads the model of its folder."""
+    """The result of :func:`train`; :func:`hyperspan.load` loads the model of its folder."""
 
     folder: Path
+    """The folder of the model."""
     dev_f1: float | None
-    """F1 on dev of the model in the folder; None if there is no dev."""
+    """The F1 of the model on dev; None without a dev corpus."""
     dev_confidence: Confidence | None = None
-    """How sure that is; its note says so where dev has too few mentions to tell."""
+    """The confidence interval of that F1; its note warns if dev has too few mentions."""
 
 
 def train(
@@ -75,17 +76,21 @@ def train(
     tensorboard: bool = False,
     data: TrainingData | None = None,
 ) -> TrainingResult:
-    """Trains a model into a folder and keeps the version that does best on dev.
+    """Train a model, keep the checkpoint with the best dev F1, and write it to a folder.
 
-    `config` is a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped
-    configuration; `overrides` are like ``"training.seed=3"``. A folder that holds a run is an error unless `resume`
-    goes on with it or `force` begins anew. Mistakes in the configuration are errors before data is read. Listeners get
-    all events. `data` are the sentences where they are at hand; otherwise the corpora of the configuration are read.
-    Where torchrun has started several processes, each calls this; the first alone calls listeners and writes to the
-    folder.
+    - `config`: a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped
+      configuration. It is checked before any data is read. `overrides` change values, as in ``"training.seed=3"``.
+    - `folder`: where the model goes. If it already contains a run, `resume` continues it and `force` starts over;
+      without both it is an error.
+    - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads.
+    - `data`: the training sentences, if you have them in memory. Default: read the corpora of the configuration.
+    - `listeners`: receive all training events. `tensorboard` also writes logs for TensorBoard.
+
+    If torchrun started several processes, each of them calls this function. Only the first one calls listeners and
+    writes files.
 
     >>> import tempfile
-    >>> from hyperspan import Document, Mention, load, write_corpus
+    >>> from hyperspan import Document, Mention, load, train, write_corpus
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = write_corpus([Document("Ada left.", [Mention(0, 3, "PER")])], f"{place}/train.jsonl")
     ...     small = {"data": {"train": f"{place}/train.jsonl"}, "encoder": {"hidden": 4, "span_hidden": 4}}
