@@ -1,7 +1,7 @@
-"""Every computation that has more than one implementation, and the one place that chooses between them.
+"""Computations that have more than one implementation, and the one place that chooses between them.
 
-Nothing outside asks which one runs. This package imports torch and NumPy, and of ours `errors` alone; `choice` and
-`libraries` load neither, nor does the package itself.
+Code outside does not depend on which one runs. Modules here import torch, NumPy and, from hyperspan, only `errors`; the
+package itself, `choice` and `libraries` load neither torch nor NumPy.
 """
 
 from hyperspan.kernels.choice import only, precisions, reference, report

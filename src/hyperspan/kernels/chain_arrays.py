@@ -1,6 +1,6 @@
 """Inference over the chains of a segmental hypergraph in C, over NumPy arrays: chains.c. No torch.
 
-What a chain is stands in :mod:`hyperspan.kernels.chain_reference`.
+:mod:`hyperspan.kernels.chain_reference` defines chains.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays, address
 from hyperspan.kernels.threads import thread_count
 
 ENTRIES_A_THREAD = 20_000
-"""Entries of `close` for each thread."""
+"""The number of entries of `close` per thread."""
 
 
 class ChainResults(NamedTuple):
-    """What one pass over the scores gives; 0 in padding."""
+    """The results of one pass over the scores; 0 in padding."""
 
     log_partition: np.ndarray  # (B, n, m): of each chain
     edges: ScoreArrays | None
-    """The probability of each hyperedge in the place of its score. Tied scores have no `branch`: it is in `extend` and
-    `close`."""
+    """The probability of each hyperedge in the place of its score. Tied scores have no `branch`: its probability counts
+    towards `extend` and `close`."""
 
 
 class _ChainProblem(ctypes.Structure):
@@ -43,7 +43,7 @@ class _ChainProblem(ctypes.Structure):
 def run_chains(
     scores: ScoreArrays, lengths: Sequence[int], *, with_edges: bool = True, openmp: int | None = None
 ) -> ChainResults:
-    """The log-partition of each chain and, unless they are not wanted, the probabilities of its edges."""
+    """The log-partition of each chain and, if requested, the probabilities of its edges."""
     given = _contiguous(scores)
     log_partition = np.empty_like(given.absent)
     made = [None if array is None or not with_edges else np.empty_like(array) for array in given]
@@ -59,13 +59,14 @@ def run_chains(
 def best_places(scores: ScoreArrays, lengths: Sequence[int], leads: np.ndarray | None = None) -> np.ndarray | None:
     """(mentions, 4): the best mentions as (sentence, start, end, type), in that order; None where no set is possible.
 
-    `leads` (B, n, m), where given, receives how much more the best with mentions scores in each chain than having none.
+    `leads` (B, n, m), if given, receives how much more the best alternative with mentions scores in each chain than
+    none.
     """
     given, known = _contiguous(scores), np.array(lengths, dtype=np.int64)
     problem = _ChainProblem(*map(_address, (*given, known)), *given.close.shape, _address(leads))
     best = chain_function("best", given.close)
     best.restype = ctypes.c_int64
-    space = max(sum(lengths), 1)  # a mention a word: trained models find far fewer
+    space = max(sum(lengths), 1)  # one mention per word: trained models find far fewer
     while True:
         mentions = np.empty((space, 4), dtype=np.int32)
         found = best(ctypes.byref(problem), ctypes.c_void_p(mentions.ctypes.data), ctypes.c_int64(space))
@@ -77,12 +78,12 @@ def best_places(scores: ScoreArrays, lengths: Sequence[int], leads: np.ndarray |
 
 
 def chain_function(name: str, like: np.ndarray) -> Any:
-    """A function of chains.c, for numbers of this kind."""
+    """A function of chains.c for this dtype."""
     return getattr(libraries.compiled().library, f"{name}_{'float' if like.dtype == np.float32 else 'double'}")
 
 
 def check_memory(status: int) -> None:
-    """Raises unless a function of chains.c had enough memory."""
+    """Raise an error unless a function of chains.c had enough memory."""
     if status:
         raise MemoryError("no memory for one row of scores; use a smaller max_width")
 

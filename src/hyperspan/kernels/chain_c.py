@@ -20,7 +20,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.threads import torch_openmp
 
 Tensors = tuple[Tensor | None, ...]
-"""absent, present, extend, close and branch, or something for each of them."""
+"""absent, present, extend, close and branch, or one value for each."""
 
 
 class _Tensors(NamedTuple):
@@ -34,7 +34,7 @@ class _Tensors(NamedTuple):
 
 
 def log_partition(scores: Edges, lengths: Sequence[int]) -> Tensor:
-    """(B, n, m): the log-partition of each chain, 0 in padding; differentiable, also twice."""
+    """(B, n, m): the log-partition of each chain, 0 in padding; twice differentiable."""
     return _LogPartition.apply(lengths, *_tensors(scores))
 
 
@@ -69,9 +69,9 @@ class _LogPartition(Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> Tensors:
         lengths, tensors = ctx.lengths, ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted, and the kernel knows only the first
+        if torch.is_grad_enabled():  # a second derivative is needed, and the kernel has only the first
             return None, *_differentiable_backward(list(lengths), tensors, gradient)
-        # The posteriors are scaled in place and given away; whoever asks again has them computed again.
+        # The posteriors are scaled in place and returned; a second backward pass recomputes them.
         posteriors = ctx.posteriors or _run(lengths, tensors, with_posteriors=True)[1]
         ctx.posteriors = None
         for posterior in posteriors:
@@ -94,10 +94,10 @@ def _arrays(tensors: Sequence[Any]) -> ScoreArrays:
 
 
 def _scale(posterior: Tensor, gradient: Tensor) -> None:
-    """Multiplies the posteriors (B, n, ..., m), in place, with the gradient (B, n, m) of their chain."""
+    """Multiply the posteriors (B, n, ..., m) in place by the gradient (B, n, m) of their chain."""
     if posterior.numel() == 0:
         return
-    if gradient.stride()[1:] == (0, 0):  # one factor a sentence, as the gradient of log_partition is
+    if gradient.stride()[1:] == (0, 0):  # one factor per sentence, as in the gradient of log_partition
         posterior.mul_(gradient[:, :1, :1].reshape(-1, *[1] * (posterior.dim() - 1)))
         return
     gradient = gradient.contiguous()
@@ -108,7 +108,7 @@ def _scale(posterior: Tensor, gradient: Tensor) -> None:
 
 
 def _differentiable_backward(lengths: list[int], tensors: Sequence[Any], gradient: Tensor) -> Tensors:
-    # Views, because the caller's tensors may depend on each other, and only the direct way to each counts here.
+    # Views, because the caller's tensors may depend on each other, and only direct gradients count here.
     tensors = [None if tensor is None else tensor.view_as(tensor) for tensor in tensors]
     scores = _Tensors(*tensors)
     _, n, c, _ = scores.close.shape

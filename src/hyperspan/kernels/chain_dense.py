@@ -1,8 +1,8 @@
 """The chains of :mod:`hyperspan.kernels.chain_reference` without packing: a few large operations instead of many small
 ones.
 
-A GPU does not mind the padding, but each operation costs a launch. Here a cumulative sum over the padded widths takes
-the place of a loop over blocks.
+On a GPU padding is cheap, but each operation costs a kernel launch. Here a cumulative sum over the padded widths
+replaces a loop over blocks.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 
 
 class DenseLogPartition(Function):
-    """(B, n, m): the log-partition of each chain, 0 in padding; for tied scores. Its gradient are the posteriors.
+    """(B, n, m): the log-partition of each chain, 0 in padding; for tied scores. Its gradients are the posteriors.
 
-    `kernels` is :mod:`hyperspan.kernels.triton_chains`, where it is to compute them.
+    `kernels` is :mod:`hyperspan.kernels.triton_chains`, if Triton computes them.
     """
 
     @staticmethod
@@ -54,7 +54,7 @@ class DenseLogPartition(Function):
         clean = _without_padding(absent, present, extend, close, lengths)
         close = clean[3]
         if kernels is not None or torch.is_grad_enabled():
-            # A second derivative is wanted: show it how everything depends on the scores.
+            # A second derivative is needed: recompute differentiably from the scores.
             _, *weights = _weights(*clean, lengths)
         missing, stopped, total = weights
         outside = (total == 0) | (_room(close, lengths).squeeze(3) <= 0)
@@ -83,7 +83,7 @@ def marginals(scores: Edges, lengths: Tensor) -> Tensor:
 
 
 def best(scores: Edges, lengths: Tensor) -> Tensor:
-    """(B, n, m): the score of the best that each chain can do if it is present, -inf in padding; for tied scores."""
+    """(B, n, m): the best score of each chain if it is present, -inf in padding; for tied scores."""
     extend, close = scores.extend, scores.close
     inside = torch.arange(close.shape[2], device=close.device)[:, None] < _room(close, lengths)  # (B, n, c, 1)
     go = (extend + close[:, :, :-1].clamp(min=0.0)).masked_fill(~inside[:, :, 1:], 0.0)
@@ -92,14 +92,14 @@ def best(scores: Edges, lengths: Tensor) -> Tensor:
 
 
 def _room(close: Tensor, lengths: Tensor) -> Tensor:
-    """(B, n, 1, 1): how many words there are from each start to the end of its sentence."""
+    """(B, n, 1, 1): the number of words from each start to the end of its sentence."""
     return (lengths[:, None] - torch.arange(close.shape[1], device=close.device))[:, :, None, None]
 
 
 def _without_padding(
     absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, lengths: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The scores with 0 in padding, where anything may stand, NaN too."""
+    """The scores with 0 in padding, which may hold anything, even NaN."""
     room = _room(close, lengths)
     widths = torch.arange(close.shape[2], device=close.device)[:, None]
     outside = room.squeeze(3) <= 0  # (B, n, 1)

@@ -1,8 +1,8 @@
-"""Where the chains of a batch stand: by chain, without padding.
+"""The packed order of the chains of a batch, without padding.
 
-Chains (see :mod:`hyperspan.kernels.chain_reference`) are sorted by how many widths they have room for, widest first,
-and rows are width-major. The rows of one width are then a block, its chains are the first rows of the block before it,
-and no row is padding.
+Chains (see :mod:`hyperspan.kernels.chain_reference`) are sorted by the number of widths they have room for, widest
+first, and rows are width-major. The rows of one width are then a block, its chains are the first rows of the block
+before it, and no row is padding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 
 class ChainLayout:
-    """Where each (sentence, start, width) of a batch stands in the packed order.
+    """The position of each (sentence, start, width) of a batch in the packed order.
 
     `counts[w]` is the number of chains with room for width w; a packed tensor has ``sum(counts)`` rows, one block of
     `counts[w]` rows for each w, and m columns.
@@ -39,7 +39,7 @@ class ChainLayout:
         row = width + place * max_width
         extend_row = (row - place - 1)[self.longer]
         self.widths, self.starts = width, place
-        """(rows,) arrays: the width of each row less 1, and sentence * n + start."""
+        """(rows,) arrays: the width of each row minus 1, and sentence * n + start."""
         self.chain = _tensor(chain, device)
         """(rows,) the chain of each row; a chain's number is its place in block 0."""
         self.place = _tensor(order[: self.chains], device)
@@ -48,7 +48,7 @@ class ChainLayout:
         self._width_index = _index(row, (len(lengths), n, max_width), device)
         self._extend_index = _index(extend_row, (len(lengths), n, max_width - 1), device)
         self.going_on = _tensor(rows[self.longer] - np.repeat(counts[:-1], counts[1:]), device)
-        """(rows of width 1 and more,): the row that each of them goes on from."""
+        """(rows of width 1 and more,): the row that each of them continues."""
 
     def pack_chains(self, tensor: Tensor) -> Tensor:
         """(B, n, m) -> (chains, m)."""
@@ -59,7 +59,7 @@ class ChainLayout:
         return _Pack.apply(tensor.flatten(0, 2), self._width_index)
 
     def pack_extensions(self, tensor: Tensor) -> Tensor:
-        """(B, n, c - 1, m) -> (rows of width 1 and more, m): the edge that leads to each of those rows."""
+        """(B, n, c - 1, m) -> (rows of width 1 and more, m): the edge that leads to each row."""
         return _Pack.apply(tensor.flatten(0, 2), self._extend_index)
 
     def unpack_chains(self, packed: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class ChainLayout:
         return per_chain.index_select(0, self.chain)
 
     def shorter(self, rows: Tensor) -> Tensor:
-        """(rows, m) -> (rows of width 1 and more, m): for each row the value one width before it."""
+        """(rows, m) -> (rows of width 1 and more, m): for each row, the value one width before it."""
         return rows.index_select(0, self.going_on)
 
     def add_to_shorter(self, rows: Tensor, steps: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ class ChainLayout:
 
 
 def sorted_chains(lengths: Sequence[int], n: int, max_width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(B * n,): how many widths there is room for at each sentence * n + start, and those places, widest first; and the
+    """(B * n,): the number of widths that fit at each sentence * n + start, and those positions, widest first; and the
     number of chains with room for each width."""
     room = (np.array(lengths, dtype=np.int64)[:, None] - np.arange(n)).clip(0, max_width).ravel()
     longer_than = np.bincount(room, minlength=max_width + 1)[::-1].cumsum()[::-1][1:]
@@ -112,12 +112,12 @@ def sorted_chains(lengths: Sequence[int], n: int, max_width: int) -> tuple[np.nd
 
 
 def widest_first(room: np.ndarray) -> np.ndarray:
-    """The places with the most room first, those with as much in their order. Numbers of 16 bits sort fastest."""
+    """A stable sort of positions, most room first. 16-bit numbers sort fastest."""
     return np.argsort(-(room.astype(np.int16) if room.max(initial=0) < 2**15 else room), kind="stable")
 
 
 class Index(NamedTuple):
-    """Which rows of a padded tensor are kept, in which order, and the way back; the row after the last stands for
+    """The rows of a padded tensor to keep, in packed order, and the inverse; the row after the last represents
     padding."""
 
     shape: tuple[int, ...]
@@ -158,14 +158,14 @@ class _Unpack(Function):
 
 
 def _blocks(packed: Tensor, counts: list[int]) -> list[Any]:
-    """Views of the rows of each width. On the CPU they are NumPy arrays, whose small operations cost a third of
-    torch's."""
+    """Views of the rows of each width. On the CPU they are NumPy arrays, whose small operations take a third of torch's
+    time."""
     array = packed.detach().numpy() if packed.device.type == "cpu" else packed.detach()
     return [array[end - count : end] for end, count in zip(itertools.accumulate(counts), counts, strict=True)]
 
 
 class _ChainSums(Function):
-    """Block w gets the sum of blocks 0..w over its chains or, backwards, which is the transpose, of blocks w and
+    """Block w gets the sum of blocks 0..w over its chains; the backward pass, its transpose, sums blocks w and
     later."""
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""Inference over the independent chains into which a segmental hypergraph falls, in plain PyTorch.
+"""Inference over the independent chains of a segmental hypergraph, in plain PyTorch.
 
-A and E nodes carry no score, so each (sentence, start, type) is on its own: a chain that is either *absent* or
-walks I nodes of growing width until it stops. Write ``stop_w`` for the log-weight of stopping at width w and
-``go_w`` for that of going on from w, whether or not a mention ends there on the way::
+A and E nodes carry no score, so each (sentence, start, type) is independent: a chain that is either *absent* or walks I
+nodes of growing width until it stops. Write ``stop_w`` for the log-weight of stopping at width w and ``go_w`` for that
+of continuing from w, whether or not a mention ends there::
 
     go_w = log(exp(extend_w) + exp(branch_w))             (tied: extend_w + log(1 + exp(close_w)))
 
@@ -28,7 +28,7 @@ from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 
 
 class Edges(Protocol):
-    """The scores of a padded batch: :class:`hyperspan.structures.EdgeScores`, whose table says what they mean."""
+    """The scores of a padded batch: see the table in :class:`hyperspan.structures.EdgeScores`."""
 
     @property
     def absent(self) -> Tensor: ...  # (B, n, m)
@@ -54,15 +54,15 @@ class PackedScores(NamedTuple):
     )  # (rows of width 1 and more, m): going on to this row, a mention at the one before; None if tied
 
     def shorter_log_odds(self, layout: ChainLayout) -> Tensor:
-        """(rows of width 1 and more, m): log-odds of a mention at the row before, given that the chain went on."""
+        """(rows of width 1 and more, m): log-odds of a mention at the previous row, given that the chain continued."""
         if self.branch is None:
             return layout.shorter(self.stop)
         return self.branch - self.extend.masked_fill(
             self.branch == MINUS_INFINITY, 0.0
-        )  # -inf, not NaN, where neither can be
+        )  # -inf, not NaN, where neither is possible
 
     def go(self, layout: ChainLayout) -> Tensor:
-        """(rows of width 1 and more, m): log-weight of going on to this row."""
+        """(rows of width 1 and more, m): log-weight of continuing to this row."""
         if self.branch is None:
             return self.extend + softplus(layout.shorter(self.stop), threshold=50.0)  # exact: the default stops at 20
         impossible = (self.extend == MINUS_INFINITY) & (self.branch == MINUS_INFINITY)
@@ -86,7 +86,7 @@ def pack(layout: ChainLayout, scores: Edges) -> PackedScores:
 
 
 class Posteriors(NamedTuple):
-    """How probable each choice of a chain is."""
+    """The probability of each choice of a chain."""
 
     absent: Tensor  # (chains, m)
     present: Tensor  # (chains, m)
@@ -95,8 +95,8 @@ class Posteriors(NamedTuple):
 
 
 def relative_scores(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, Tensor, Tensor]:
-    """The score of the best that each chain can do (chains, m), and relative to it, so that no exp overflows, the
-    scores of being absent (chains, m) and of stopping at each row (rows, m)."""
+    """The best score of each chain (chains, m), and relative to it, so that no exp overflows, the scores of being
+    absent (chains, m) and of stopping at each row (rows, m)."""
     longest = chains.longest(layout, chains.go(layout))
     best = torch.maximum(chains.absent, layout.reduce(longest, "maximum") + chains.present)
     pivot = finite(best.detach())
@@ -104,7 +104,7 @@ def relative_scores(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, 
 
 
 class ChainLogPartition(Function):
-    """(chains, m): log(exp(absent) + Σ_w exp(present + longest_w)). Its gradient are the posteriors of the edges."""
+    """(chains, m): log(exp(absent) + Σ_w exp(present + longest_w)). Its gradients are the posteriors of the edges."""
 
     @staticmethod
     def forward(ctx, layout: ChainLayout, *scores: Any) -> Tensor:
@@ -119,7 +119,7 @@ class ChainLogPartition(Function):
     def backward(ctx, gradient: Tensor):
         *scores, absent, stopped, total = ctx.saved_tensors
         layout, chains = ctx.layout, PackedScores(*scores)
-        if torch.is_grad_enabled():  # a second derivative is wanted: show it how everything depends on the scores
+        if torch.is_grad_enabled():  # a second derivative is needed: recompute differentiably
             log_absent, log_stopped = log_posteriors(layout, chains)
             choices = choices_from(layout, log_absent.exp() * gradient, log_stopped.exp() * layout.per_row(gradient))
         else:
@@ -132,7 +132,7 @@ class ChainLogPartition(Function):
 
 
 def log_posteriors(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, Tensor]:
-    """Log-probabilities of being absent (chains, m) and of stopping at each row (rows, m); differentiable again."""
+    """Log-probabilities of being absent (chains, m) and of stopping at each row (rows, m); differentiable."""
     _, absent, stopped = relative_scores(layout, chains)
     weights = choices_from(layout, absent.exp(), stopped.exp())
     total = weights.absent + weights.present
@@ -141,7 +141,7 @@ def log_posteriors(layout: ChainLayout, chains: PackedScores) -> tuple[Tensor, T
 
 
 def choices_from(layout: ChainLayout, absent: Tensor, stopped: Tensor) -> Posteriors:
-    """Fills in what follows from where chains stop: a chain went on to a width if it stopped there or later."""
+    """Derive all posteriors from where chains stop: a chain continued to a width if it stopped there or later."""
     extended = layout.remaining_sum(stopped[layout.longer])
     with_more = layout.counts[1] if layout.counts[1:] else 0
     present = torch.cat([stopped[:with_more] + extended[:with_more], stopped[with_more : layout.chains]])
@@ -149,18 +149,19 @@ def choices_from(layout: ChainLayout, absent: Tensor, stopped: Tensor) -> Poster
 
 
 def posteriors(layout: ChainLayout, chains: PackedScores) -> Posteriors:
-    """How probable each choice is; differentiable."""
+    """The probability of each choice; differentiable."""
     log_absent, log_stopped = log_posteriors(layout, chains)
     return choices_from(layout, log_absent.exp(), log_stopped.exp())
 
 
 def shorter_probability(layout: ChainLayout, chains: PackedScores) -> Tensor:
-    """(rows of width 1 and more, m): the probability of a mention at the row before, once the chain went on."""
+    """(rows of width 1 and more, m): the probability of a mention at the previous row, given that the chain
+    continued."""
     return torch.sigmoid(chains.shorter_log_odds(layout))
 
 
 def log_partition(layout: ChainLayout, scores: Edges) -> Tensor:
-    """(B, n, m): the log-partition of each chain, 0 in padding; differentiable, also twice."""
+    """(B, n, m): the log-partition of each chain, 0 in padding; twice differentiable."""
     return layout.unpack_chains(ChainLogPartition.apply(layout, *pack(layout, scores)))
 
 
@@ -174,7 +175,7 @@ def marginals(layout: ChainLayout, scores: Edges) -> Tensor:
 
 
 def best(layout: ChainLayout, scores: Edges) -> Tensor:
-    """(B, n, m): the score of the best that each chain can do if it is present, 0 in padding. No gradient."""
+    """(B, n, m): the best score of each chain if it is present, 0 in padding. No gradient."""
     chains = pack(layout, scores)
     if chains.branch is None:
         go = chains.extend + chains.shorter_log_odds(layout).clamp_(min=0.0)

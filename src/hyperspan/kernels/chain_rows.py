@@ -1,5 +1,4 @@
-"""Chains of a segmental hypergraph, one row of widths each: for decoders that look at some of them, or at some at a
-time."""
+"""Chains of a segmental hypergraph, one row of widths each, for decoders that process some of them at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ class Rows(NamedTuple):
         return longest
 
     def log_partition(self) -> Tensor:
-        """(...): the logarithm of the sum of exp(score) over all that a chain can hold."""
+        """(...): the logarithm of the sum of exp(score) over all alternatives of a chain."""
         weights = self.stop + self.present.unsqueeze(-1)
         weights[..., 1:] += torch.logaddexp(self.extend, self.branch).cumsum_(-1)
         return torch.logaddexp(self.absent, weights.logsumexp(-1))
@@ -59,7 +58,8 @@ def rows_from(scores: Edges, lengths: Tensor, starts: slice, widths: int, dtype:
 
 
 def _rows(room: Tensor, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, branch: Tensor | None) -> Rows:
-    """Chains, each with room for some widths. One in padding, where anything may stand, is absent with a score of 0."""
+    """Chains, each with room for some widths. A chain in padding, which may hold anything, is absent with a score of
+    0."""
     outside = torch.arange(close.shape[-1], device=close.device) >= room.unsqueeze(-1)
     stop, extend = close.masked_fill(outside, MINUS_INFINITY), extend.masked_fill(outside[..., 1:], MINUS_INFINITY)
     absent, present = (tensor.masked_fill(outside[..., 0], 0.0) for tensor in (absent, present))
@@ -67,5 +67,5 @@ def _rows(room: Tensor, absent: Tensor, present: Tensor, extend: Tensor, close: 
         log_odds = stop[..., :-1]
         return Rows(absent, present, extend, stop, extend + log_odds, log_odds)
     branch = branch.masked_fill(outside[..., 1:], MINUS_INFINITY)
-    log_odds = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0)  # -inf, not NaN, where neither can be
+    log_odds = branch - extend.masked_fill(branch == MINUS_INFINITY, 0.0)  # -inf, not NaN, where neither is possible
     return Rows(absent, present, extend, stop, branch, log_odds)

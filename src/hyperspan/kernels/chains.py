@@ -1,7 +1,7 @@
 """Inference over the chains of a segmental hypergraph: log-partitions, marginals, the best mentions.
 
-The scores are those of a padded batch, `lengths` those of its sentences. What a chain is stands in
-:mod:`hyperspan.kernels.chain_reference`.
+The scores are those of a padded batch, `lengths` its sentence lengths. :mod:`hyperspan.kernels.chain_reference` defines
+chains.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def chain_layout(lengths: Sequence[int], n: int, max_width: int, device: torch.device) -> ChainLayout:
-    """Where the chains of a batch stand; made once for all who work on that batch, in whatever mode."""
+    """The layout of the chains of a batch, cached for all computations on that batch."""
     return _layout(choose("layout", device.type), tuple(lengths), n, max_width, device, stream_of(device))
 
 
@@ -69,7 +69,7 @@ def _layout(
 
 
 def layout_of(scores: Edges, lengths: Sequence[int]) -> ChainLayout:
-    """Where the chains of these scores stand."""
+    """The layout of the chains of these scores."""
     _, n, c, _ = scores.close.shape
     return chain_layout(lengths, n, c, scores.close.device)
 
@@ -81,7 +81,7 @@ def _lengths_on(lengths: tuple[int, ...], device: torch.device, _stream: int) ->
 
 
 def lengths_on(lengths: Sequence[int], device: torch.device) -> Tensor:
-    """(B,): the lengths on a device, copied there once for all who work on a batch."""
+    """(B,): the lengths on a device, copied once for all computations on a batch."""
     return _lengths_on(tuple(lengths), device, stream_of(device))
 
 
@@ -92,7 +92,7 @@ def padding(scores: Edges, lengths: Sequence[int]) -> Tensor:
 
 
 def log_partition(scores: Edges, lengths: Sequence[int]) -> Tensor:
-    """(B, n, m): the log-partition of each chain, 0 in padding; differentiable, also twice."""
+    """(B, n, m): the log-partition of each chain, 0 in padding; twice differentiable."""
     kernels = _triton(scores)
     chosen = _chosen("log_partition", scores, ("triton",) if kernels is None else ())
     if chosen == "c":
@@ -115,10 +115,10 @@ def marginals(scores: Edges, lengths: Sequence[int], *, differentiable: bool) ->
 
 @torch.no_grad()
 def best_rows(scores: Edges, lengths: Sequence[int]) -> np.ndarray:
-    """(mentions, 4): the best mentions as (sentence, start, end, type), by sentence; of two equal choices the one with
-    fewer.
+    """(mentions, 4): the best mentions as (sentence, start, end, type), by sentence; ties go to the choice with fewer
+    mentions.
 
-    An error where nothing is possible.
+    Raises an error if a sentence has no possible set.
     """
     chosen = _chosen("argmax", scores)
     if chosen == "c" and (found := chain_c.best_rows(scores, lengths)) is not None:
@@ -134,7 +134,8 @@ def best_rows(scores: Edges, lengths: Sequence[int]) -> np.ndarray:
 
 
 def check_possible(value: Tensor) -> None:
-    """Raises unless every chain can hold something: `value` is (B, n, m), its best or total score, 0 in padding."""
+    """Raise an error unless every chain has a possible choice: `value` (B, n, m) is its best or total score, 0 in
+    padding."""
     if bool((value > MINUS_INFINITY).all()):
         return
     sentence, start, kind = (~(value > MINUS_INFINITY)).nonzero()[0].tolist()
@@ -151,7 +152,7 @@ def _chosen(computation: str, scores: Edges, unfit: tuple[str, ...] = ()) -> str
 
 
 def _triton(scores: Edges) -> ModuleType | None:
-    """The kernels in Triton, where they can hold chains of these sizes."""
+    """The Triton kernels, if they support chains of these sizes."""
     if choose("log_partition", scores.close.device.type) != "triton":
         return None
     from hyperspan.kernels import triton_chains
@@ -160,7 +161,7 @@ def _triton(scores: Edges) -> ModuleType | None:
 
 
 def _read_off(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kind: Tensor) -> np.ndarray:
-    """The best mentions of chains that are present; in one copy from a device."""
+    """The best mentions of chains that are present, in one copy from the device."""
     rows = rows_of(scores, lengths, sentence, start, kind, scores.close.dtype)
     last = rows.longest().argmax(1)
     ending = (rows.shorter_log_odds > 0) & (

@@ -1,4 +1,4 @@
-"""Which implementation runs: one choice, one report, one way to force it. Needs neither torch nor NumPy.
+"""Choose, report and force the implementation that runs. Needs neither torch nor NumPy.
 
 ============  ==========================================================================================
 reference     plain PyTorch, on any device, for any numbers; what the others are tested against
@@ -26,7 +26,7 @@ from hyperspan.kernels import libraries
 
 VARIABLE = "HYPERSPAN_KERNELS"
 IMPLEMENTATIONS = ("c", "triton", "dense", "reference")
-"""The best first; the last can do everything."""
+"""Best first; the last supports everything."""
 COMPUTATIONS = {
     "word_lstm": ("c", "triton", "reference"),
     "span_lstm": ("c", "triton", "dense", "reference"),
@@ -40,44 +40,45 @@ COMPUTATIONS = {
     "tokens": ("c", "reference"),
     "look_up": ("c", "reference"),
 }
-"""What there is of each computation; `encoder` is all from word vectors to scores, `layout` where spans are.
+"""The implementations of each computation; `encoder` covers word vectors to scores, `layout` the positions of spans.
 
-`menus` are those of mentions with gaps; `tokens` is cutting text, `look_up` that of words in a vocabulary. These are
-for CPUs alone, and their reference is NumPy or plain Python.
+`menus` are those of discontinuous mentions, `tokens` is tokenization, `look_up` finds words in a vocabulary. These run
+only on CPUs, and their reference is NumPy or plain Python.
 """
 ON_CPUS_ALONE = ("menus", "tokens", "look_up")
 PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
-"""What is worth running on a device, beside the reference."""
+"""The implementations worth running on a device, besides the reference."""
 BATCH_ENTRIES = 40_000
-"""Sentences × words × widths of a batch in inference: small enough for caches, and for models that need much memory."""
+"""The size of an inference batch, sentences × words × widths: small enough for caches and for models that need much
+memory."""
 FUSED_BATCH_ENTRIES = 200_000
 """The same for the fused encoder in C: enough that every thread has blocks of many sentences, and still a few MB."""
 GPU_BATCH_ENTRIES = 2_000_000
-"""The same on a GPU, for few launches."""
+"""The same on a GPU, for few kernel launches."""
 
 
 class Forced(NamedTuple):
-    """What the user allows beside the reference."""
+    """The implementations that the user allows besides the reference."""
 
     names: tuple[str, ...]
     variant: str | None = None
-    """The processor whose C kernels run; None for this one."""
+    """The processor variant of the C kernels; None for this machine's."""
 
 
 _forced: ContextVar[Forced | None] = ContextVar("hyperspan_kernels", default=None)
 
 
 def only(*names: str, variant: str | None = None) -> AbstractContextManager[None]:
-    """Within it, these implementations alone run, wherever they can, and otherwise the reference.
+    """A context in which only these implementations run where they can, and otherwise the reference.
 
-    It holds for the current thread (to be exact, the current context) and for the threads and Ray workers that
-    hyperspan starts within it; your own threads take it over if you start them with ``contextvars.copy_context().run``.
+    It applies to the current thread (precisely, the current context) and to the threads and Ray workers that hyperspan
+    starts within it; your own threads inherit it if you start them with ``contextvars.copy_context().run``.
     """
     return _forcing(Forced(_known(names), variant))
 
 
 def reference() -> AbstractContextManager[None]:
-    """Within it, plain PyTorch computes everything; so does the environment variable HYPERSPAN_KERNELS=reference.
+    """A context in which plain PyTorch computes everything, like the environment variable HYPERSPAN_KERNELS=reference.
 
     >>> with reference():
     ...     choose("argmax", "cpu")
@@ -96,12 +97,12 @@ def _forcing(forced: Forced) -> Iterator[None]:
 
 
 def forced() -> Forced | None:
-    """What :func:`only` or the environment variable allows; None where nothing was said."""
+    """What :func:`only` or the environment variable allows; None if neither is set."""
     return _forced.get() or _from_environment(os.environ.get(VARIABLE, ""))
 
 
 def environment() -> dict[str, str]:
-    """The environment variable that makes another process choose as this context does; empty where nothing is forced.
+    """The environment variable that makes another process choose as this context does; empty if nothing is forced.
 
     >>> with only("c", "dense"):
     ...     environment()
@@ -127,8 +128,8 @@ def _known(names: Collection[str], given: str = "") -> tuple[str, ...]:
 
 
 def choose(computation: str, device: str, unfit: Collection[str] = ()) -> str:
-    """The implementation that runs on a type of device, such as "cpu"; not one that is unfit for the numbers at
-    hand."""
+    """The implementation that runs on a type of device, such as "cpu", excluding those `unfit` for the given
+    tensors."""
     for name in _candidates(computation, device, forced()):
         if name not in unfit:
             return name
@@ -136,7 +137,7 @@ def choose(computation: str, device: str, unfit: Collection[str] = ()) -> str:
 
 
 def encoder_library() -> libraries.EncoderLibrary:
-    """The compiled functions that :func:`choose` has chosen by "c"."""
+    """The compiled functions that run when :func:`choose` returns "c"."""
     return _variant(forced())
 
 
@@ -147,15 +148,15 @@ def _variant(allowed: Forced | None) -> libraries.EncoderLibrary:
 
 
 def precisions(device: str) -> tuple[str, ...]:
-    """The numbers that the fused encoder can multiply on a device; float32 is always among them."""
+    """The precisions that the fused encoder supports on a device; float32 is always among them."""
     return tuple(encoder_library().encode) if choose("encoder", device) == "c" else ("float32",)
 
 
 def batch_entries(device: str, *, fused: bool = False, linear_memory: bool = False) -> int:
-    """Sentences × words × widths of a batch in inference; `fused` for a model that the fused encoder can run.
+    """The size of an inference batch, sentences × words × widths; `fused` for a model that the fused encoder supports.
 
-    Batches for a GPU are large only with `linear_memory`, that is, where memory grows linearly with the entries:
-    structures that hold more than that for a sentence, such as trees, would exhaust the memory of a GPU.
+    GPU batches are large only with `linear_memory`, that is, if memory grows linearly with the entries: structures that
+    need more per sentence, such as trees, would exhaust GPU memory.
     """
     if fused and choose("encoder", device) == "c":
         return FUSED_BATCH_ENTRIES
@@ -168,7 +169,7 @@ def _candidates(computation: str, device: str, allowed: Forced | None) -> tuple[
 
 
 def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -> str | None:
-    """Why an implementation does not run; None where it can."""
+    """Why an implementation does not run; None if it can."""
     if name == "reference":
         return None
     wanted = PREFERRED.get(device, ()) if allowed is None else allowed.names
@@ -186,9 +187,10 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
 
 
 def report() -> dict[str, Any]:
-    """For each device and computation the implementation that runs, and why each other one does not.
+    """For each device and computation, the implementation that runs, and why each other one does not.
 
-    Tensors may still rule one out: C computes LSTMs in float32, Triton in up to 512 units, and of chains tied scores.
+    The tensors may still rule one out: C supports LSTMs only in float32; Triton supports LSTMs of up to 512 units and
+    chains with tied scores.
 
     >>> report()["devices"]["cpu"]["word_lstm"]["others"]["triton"]
     'runs only on NVIDIA GPUs'
@@ -213,7 +215,7 @@ def report() -> dict[str, Any]:
 
 @cache
 def gpu_obstacle() -> str | None:
-    """Why nothing runs on an NVIDIA GPU; None where it can. Asks the driver, since to import torch takes seconds."""
+    """Why no NVIDIA GPU can be used; None if one can. Asks the driver, since importing torch takes seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return "PyTorch is not installed"

@@ -1,7 +1,7 @@
 """The fused encoder of a torch model on the CPU, in one call: from word vectors to the scores of hyperedges.
 
-Its reference are its parts, one after the other. Those run in training, on other devices, with a hidden layer before
-the scores, and where nothing was compiled.
+The reference runs its parts one after the other. The parts run in training, on other devices, with a hidden layer
+before the scores, and if nothing was compiled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SpanWeights(Protocol):
 
 
 class SpanProjection(Protocol):
-    """From the states of spans to scores."""
+    """The linear layer from span states to scores."""
 
     @property
     def from_spans(self) -> Tensor: ...  # (2, span hidden, outputs)
@@ -50,16 +50,16 @@ class EncoderParts(NamedTuple):
     tied: bool
     interactions: bool
     gaps: GapLimits | None = None
-    """For mentions with gaps."""
+    """The limits of gaps, for discontinuous models."""
 
     def tensors(self) -> list[Tensor]:
-        """Everything that is learnt."""
+        """All parameters."""
         spans, start, parts = self.spans, self.start, self.parts
         own = [spans.inputs, spans.recurrent, spans.bias, start.weight, start.bias, parts.from_spans, parts.bias]
         return [*(weight for layer in self.layers for weight in layer.parameters()), *own]
 
     def weights(self) -> EncoderWeights:
-        """The same as arrays."""
+        """The parameters as arrays."""
         layers = [
             LstmWeights(into.detach().numpy().T, back.detach().numpy().T, (one + other).detach().numpy())
             for layer in self.layers
@@ -85,7 +85,7 @@ class EncoderParts(NamedTuple):
 
 
 class FusedScores(NamedTuple):
-    """Scores as in :class:`hyperspan.structures.EdgeScores` and, for mentions with gaps, in DiscontinuousScores."""
+    """Scores as in :class:`hyperspan.structures.EdgeScores` and, for discontinuous mentions, in DiscontinuousScores."""
 
     absent: Tensor
     present: Tensor
@@ -98,14 +98,14 @@ class FusedScores(NamedTuple):
 
 
 class FusedEncoder:
-    """Computes a model's scores in one call, where that can be done."""
+    """Computes a model's scores in one call, where supported."""
 
     def __init__(self, parts: EncoderParts):
         self.parts = parts
         self._packed: tuple[Any, PackedWeights] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"parts": self.parts, "_packed": None}  # what is packed for C stays in this process
+        return {"parts": self.parts, "_packed": None}  # weights packed for C stay in this process
 
     def scores(
         self,
@@ -115,9 +115,9 @@ class FusedEncoder:
         options: InferenceOptions,
         temperature: float = 1.0,
     ) -> FusedScores | None:
-        """The scores of a batch, divided by the temperature; None where the parts must do it, one after the other.
+        """The scores of a batch, divided by the temperature; None if the parts must run one after the other.
 
-        `vectors` gives (N, d), the vectors of words in packed order.
+        `vectors` returns (N, d), the word vectors in packed order.
         """
         bias = self.parts.spans.bias
         chosen = choose("encoder", bias.device.type, {"c"} if bias.dtype != torch.float32 else ())
@@ -135,9 +135,9 @@ class FusedEncoder:
         return FusedScores(*(array if array is None else torch.from_numpy(array) for array in given))  # type: ignore[arg-type]
 
     def _weights(self, library: EncoderLibrary, precision: str) -> PackedWeights:
-        """The weights in the order of the kernels, packed again whenever one of them has changed."""
+        """The weights in the order of the kernels, repacked whenever one of them changes."""
         state = self.parts.tensors()
-        # Tensors made in inference mode do not count their changes, so that nothing can be kept of them.
+        # Tensors made in inference mode have no version counter, so nothing derived from them can be cached.
         known = not any(tensor.is_inference() for tensor in state)
         key = known and (precision, library, [(tensor.data_ptr(), tensor._version) for tensor in state])
         kept = self._packed  # read once: another thread may pack for another variant or precision meanwhile

@@ -1,8 +1,8 @@
 """The fused encoder of a segmental model in C, over NumPy arrays: from word vectors to the scores of hyperedges. No
 torch.
 
-It is several times as fast as its parts, the LSTM over words, the LSTM over spans and the linear layers of the scorer,
-one after the other (:mod:`hyperspan.kernels.encoder` says where those run).
+It is several times as fast as running its parts (the word LSTM, the span LSTM and the scorer's linear layers) one after
+the other; :mod:`hyperspan.kernels.encoder` explains when those run.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from hyperspan.kernels.libraries import EncoderLibrary
 
 PRECISIONS = ("float32", "bfloat16")
 BLOCK = 24
-"""Sentences of a block, which one thread reads; a multiple of the rows that are multiplied at once."""
+"""The number of sentences in a block, which one thread processes; a multiple of the rows multiplied at once."""
 
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """What is traded for speed in inference."""
+    """Options that trade accuracy for speed in inference."""
 
     precision: str = "float32"
-    """Of products in the fused encoder; "bfloat16" is quicker where the processor has it, and a little less exact."""
+    """The precision of products in the fused encoder; "bfloat16" is faster on processors that support it, and slightly
+    less exact."""
     skip: float = math.inf
-    """Words where T → X scores this much more than T → I for all types are passed over."""
+    """Skip words where T → X scores this much more than T → I for all types."""
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Raises an error where products of this precision cannot be had."""
+    """Raise an error if this precision is not supported."""
     if precision not in PRECISIONS:
         raise InputError(f"there is no precision {precision!r}; choose one of {', '.join(PRECISIONS)}")
     if precision not in precisions(device):
@@ -58,14 +59,14 @@ class ScoreArrays(NamedTuple):
 
 
 class KnownTokens(NamedTuple):
-    """Words by what their tokens add to the gates of the first layer, which :func:`gate_rows` has computed."""
+    """Words given by the gate contributions of their tokens, computed by :func:`gate_rows`."""
 
     table: np.ndarray  # (tokens, gates), float32
     tokens: np.ndarray  # (N,): the token of each word, int32
 
 
 def gate_rows(library: EncoderLibrary, packed: PackedWeights, vectors: np.ndarray, threads: int) -> np.ndarray:
-    """(tokens, gates): what vectors add to the gates of both directions of the first layer."""
+    """(tokens, gates): the contributions of vectors to the gates of both directions of the first layer."""
     result = np.empty((len(vectors), packed.gates), dtype=np.float32)
     run, addresses = library.gate_rows[packed.precision], (vectors.ctypes.data, result.ctypes.data)
     count = ctypes.c_int64(len(vectors))
@@ -89,7 +90,8 @@ def encode(
     """The scores of sentences of the given lengths, divided by the temperature.
 
     `words` are their vectors, (N, d), or their tokens, in packed order: all first words, longest sentence first, then
-    all second words. `parts`, which :meth:`PackedWeights.part_scores` makes, receive the scores of mentions with gaps.
+    all second words. `parts`, created by :meth:`PackedWeights.part_scores`, receive the scores of discontinuous
+    mentions.
     """
     count, longest, m = len(given), max(given), packed.types
     width = min(max_width or longest, longest)
@@ -135,8 +137,7 @@ class _EncoderProblem(ctypes.Structure):
 
 
 def _blocks(lengths: np.ndarray, width: int, threads: int) -> np.ndarray:
-    """(blocks + 1,): the first sentence of each block. Blocks are about as much work each, and all threads have as
-    many."""
+    """(blocks + 1,): the first sentence of each block. Blocks are equal work, and all threads get equally many."""
     if len(lengths) == 1:
         return np.array([0, 1], dtype=np.int64)
     cost = (lengths * (4 + np.minimum(lengths, width))).cumsum()
@@ -147,5 +148,5 @@ def _blocks(lengths: np.ndarray, width: int, threads: int) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    """Where the numbers of an array are; several times as quick as ``array.ctypes.data``."""
+    """The data address of an array; several times faster than ``array.ctypes.data``."""
     return array.__array_interface__["data"][0]

@@ -1,4 +1,4 @@
-"""What the fused encoder computes for mentions with gaps, beside the scores of chains: native/gaps.h. No torch."""
+"""The extra scores that the fused encoder computes for discontinuous mentions: native/gaps.h. No torch."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 BESIDE = 2
-"""The words beside a gap, one on either side, with which it is a span."""
+"""The number of words around a gap, one on each side, that its span includes."""
 
 
 class GapLimits(NamedTuple):
-    """What :class:`hyperspan.models.scorers.discontinuous.DiscontinuousScorer` looks at."""
+    """The limits of :class:`hyperspan.models.scorers.discontinuous.DiscontinuousScorer`."""
 
     gap: int
-    """g: the most words of a gap."""
+    """g: the maximum number of words of a gap."""
     later_width: int
-    """c': the most words of a later part."""
+    """c': the maximum number of words of a later part."""
 
 
 class PartScores(NamedTuple):
     """The scores of parts and gaps, as in :class:`hyperspan.structures.DiscontinuousScores`; 0 in padding."""
 
     open: np.ndarray  # (B, n, c, m)
-    gap: np.ndarray  # (B, n, g, m); 0 also where no gap can be: at the first word, and up to the last
+    gap: np.ndarray  # (B, n, g, m); 0 also where no gap is possible: at the first word, and up to the last
     last: np.ndarray  # (B, n, c', m)

@@ -12,7 +12,7 @@ from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
 
 LOG2_E = 1.4426950408889634
 GATES = np.array([-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E], dtype=np.float32)[:, None]
-"""What the gates (in, forget, new, out) are scaled by, so that a power of 2 is all that the cell still needs."""
+"""The scales of the gates (in, forget, new, out), so that the cell needs only powers of 2."""
 
 
 class LstmWeights(NamedTuple):
@@ -24,7 +24,7 @@ class LstmWeights(NamedTuple):
 
 
 class EncoderWeights(NamedTuple):
-    """The weights that the fused encoder computes with, in its order; float32."""
+    """The weights of the fused encoder, in its order; float32."""
 
     layers: Sequence[LstmWeights]
     """Forward and backward, layer by layer."""
@@ -37,7 +37,8 @@ class EncoderWeights(NamedTuple):
     tied: bool
     interactions: bool
     gaps: GapLimits | None = None
-    """For mentions with gaps; the outputs of spans are then close, leaving, arriving, open, last and gap."""
+    """The limits of gaps, for discontinuous models; span outputs are then close, leaving, arriving, open, last and
+    gap."""
 
     @property
     def types(self) -> int:
@@ -68,10 +69,10 @@ class PackedWeights:
         self.lanes = lanes
         self.precision, self.half = precision, precision == "bfloat16"
         self.types, self.tied = model.types, model.tied
-        self._kept: list[Any] = []  # what the struct points to
+        self._kept: list[Any] = []  # keeps alive what the struct points to
         hidden, span_hidden = len(model.layers[0].recurrent), len(model.spans[0].recurrent)
         self.gates = 8 * self._padded(hidden)
-        """Of both directions of the first layer."""
+        """The number of gates of both directions of the first layer."""
         both = [hidden, hidden]
         inputs, recurrent, bias = [], [], []
         for index, lstm in enumerate((*model.layers, *model.spans)):
@@ -94,7 +95,7 @@ class PackedWeights:
         )
 
     def part_scores(self, lengths: Sequence[int], max_width: int | None) -> PartScores | None:
-        """Room for the scores of mentions with gaps; None for a model without them."""
+        """Buffers for the scores of discontinuous mentions; None for a model without them."""
         if self.gaps is None:
             return None
         longest = max(lengths)
@@ -116,7 +117,7 @@ class PackedWeights:
         return ctypes.addressof(array)
 
     def _pad_blocks(self, weight: np.ndarray, sizes: Sequence[int], *, pad: bool = True) -> np.ndarray:
-        """(sum of sizes, columns) -> each part of the depth filled up with 0 to a multiple of the lanes."""
+        """(sum of sizes, columns) -> each part of the depth padded with 0 to a multiple of the lanes."""
         if not pad or not any(size % self.lanes for size in sizes):
             return weight
         result = np.zeros((sum(map(self._padded, sizes)), weight.shape[1]), dtype=np.float32)
@@ -142,7 +143,7 @@ class PackedWeights:
         return self._elements(padded.reshape(depth, -1, self.lanes).transpose(1, 0, 2)[:, :, None])
 
     def _elements(self, weight: np.ndarray) -> np.ndarray:
-        """(panels, depth, vectors, lanes): as it is, or with each two of the depth side by side, in 16 bits."""
+        """(panels, depth, vectors, lanes): unchanged, or as bfloat16 with pairs of the depth interleaved."""
         if not self.half:
             return weight
         panels, depth, vectors, lanes = weight.shape
@@ -163,7 +164,7 @@ def gate_panels(weight: np.ndarray, lanes: int) -> np.ndarray:
 
 
 def bfloat16(array: np.ndarray) -> np.ndarray:
-    """Numbers of 32 bits in 16, as whole numbers: rounded to the nearest, ties to even; NaN stays NaN."""
+    """Round float32 to bfloat16, stored as integers: to nearest, ties to even; NaN stays NaN."""
     bits = array.view(np.uint32)
     rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
     return np.where(np.isnan(array), np.uint16(0x7FC0), rounded)
@@ -173,7 +174,7 @@ ALIGNMENT = 64
 
 
 def align(array: np.ndarray) -> np.ndarray:
-    """A contiguous copy that begins where the widest vectors may."""
+    """A contiguous copy aligned for the widest vectors."""
     size = array.nbytes
     room = np.empty(size + ALIGNMENT, dtype=np.uint8)
     first = -room.ctypes.data % ALIGNMENT

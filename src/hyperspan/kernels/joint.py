@@ -1,7 +1,6 @@
-"""Inference over groups of types whose chains at one word depend on each other: one interface, and which implementation
-runs.
+"""Inference over groups of types whose chains at one word depend on each other: the common interface.
 
-What is computed stands in :mod:`hyperspan.kernels.joint_reference`.
+:mod:`hyperspan.kernels.joint_reference` defines the computation.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ __all__ = [
 
 
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also
-    twice."""
+    """(R,): the log-partition of the group's mentions from each word; 0 in padding. Twice differentiable."""
     chosen = _chosen(scores)
     if chosen == "c":
         return joint_c.log_partition(scores, room)
@@ -52,17 +50,16 @@ def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
 
 
 def uses(scores: GroupScores, room: Tensor) -> Uses:
-    """How often each score is used on average; 0 in padding. No gradient."""
+    """The expected uses of each score; 0 in padding. No gradient."""
     if _chosen(scores) == "c":
         return joint_c.uses(scores, room)
     return reference_uses(scores, room)
 
 
 def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
-    """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0.
+    """(mentions, 3): the best mentions of all rows as (row, width, type); widths start at 0.
 
-    None where no kernel finds them, or where there are none: what is possible is for :func:`inward` with
-    :func:`highest` to say.
+    None if no kernel supports this or there is no possible choice: then use :func:`inward` with :func:`highest`.
     """
     return joint_c.best_mentions(scores, room) if _chosen(scores) == "c" else None
 

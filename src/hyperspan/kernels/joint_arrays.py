@@ -1,6 +1,6 @@
-"""Inference over groups of types whose chains run together in C, over NumPy arrays: joint.c. No torch.
+"""Inference over groups of types with joint chains in C, over NumPy arrays: joint.c. No torch.
 
-What is computed stands in :mod:`hyperspan.kernels.joint_reference`.
+:mod:`hyperspan.kernels.joint_reference` defines the computation.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hyperspan.kernels.encoder_arrays import address
 from hyperspan.kernels.threads import thread_count
 
 MOST_TYPES = 8
-"""The most types of a group that joint.c has room for."""
+"""The largest group that joint.c supports."""
 CHOICES_A_THREAD = 200_000
-"""Local choices of all rows and widths, 4^g each, for each thread."""
+"""The number of local choices (4^g per row and width) per thread."""
 
 
 class JointArrays(NamedTuple):
-    """The scores of one group of g types, as in :class:`hyperspan.kernels.joint_reference.GroupScores`, or how often
-    they are used."""
+    """The scores of one group of g types, as in :class:`hyperspan.kernels.joint_reference.GroupScores`, or their
+    expected uses."""
 
     absent: np.ndarray  # (R, g)
     present: np.ndarray  # (R, g)
@@ -35,13 +35,13 @@ class JointArrays(NamedTuple):
 
 
 class JointResults(NamedTuple):
-    """What one pass over the scores gives; 0 in padding."""
+    """The results of one pass over the scores; 0 in padding."""
 
     log_partition: np.ndarray  # (R,)
     uses: JointArrays | None
     failed: np.ndarray
-    """The rows whose weights are beyond what the kernel can hold, such as those without a possible choice. Their
-    results mean nothing."""
+    """The rows whose weights exceed the kernel's range, such as those without a possible choice. Their results are
+    meaningless."""
 
 
 class _JointProblem(ctypes.Structure):
@@ -60,13 +60,13 @@ class _JointProblem(ctypes.Structure):
 def run_joint(
     scores: JointArrays, room: np.ndarray, *, with_uses: bool = True, openmp: int | None = None
 ) -> JointResults:
-    """The log-partition of each row and, unless they are not wanted, the expected uses of its scores, untied."""
+    """The log-partition of each row and, if requested, the expected uses of its scores, untied."""
     given = _contiguous(scores)
     known = np.ascontiguousarray(room, dtype=np.int64)
     rows, c, g = given.close.shape
     log_partition = np.empty(rows, dtype=given.close.dtype)
     failed = np.empty(rows, dtype=np.uint8)
-    # The uses of extend and branch are told apart, also where the scores are tied.
+    # The uses of extend and branch are separate, even if the scores are tied.
     uses = _zeros(given._replace(branch=given.extend)) if with_uses else None
     made = uses or (None,) * len(given)
     problem = _JointProblem(
@@ -78,14 +78,14 @@ def run_joint(
 
 
 def best_places(scores: JointArrays, room: np.ndarray) -> np.ndarray | None:
-    """(mentions, 3): the best mentions as (row, width, type), in that order, of which the first width is 0; None where
-    a row has no possible choice."""
+    """(mentions, 3): the best mentions as (row, width, type), in that order; widths start at 0. None if a row has no
+    possible choice."""
     given = _contiguous(scores)
     known = np.ascontiguousarray(room, dtype=np.int64)
     problem = _JointProblem(*map(_address, (*given, known)), *given.close.shape)
     best = chain_function("joint_best", given.close)
     best.restype = ctypes.c_int64
-    space = max(len(known), 1)  # a mention a word: trained models find far fewer
+    space = max(len(known), 1)  # one mention per word: trained models find far fewer
     while True:
         mentions = np.empty((space, 3), dtype=np.int32)
         found = best(ctypes.byref(problem), ctypes.c_void_p(mentions.ctypes.data), ctypes.c_int64(space))

@@ -17,16 +17,15 @@ from hyperspan.kernels.threads import torch_openmp
 
 
 def log_partition(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also
-    twice."""
-    if not torch.is_grad_enabled():  # inputs that require a gradient would have it prepared
+    """(R,): the log-partition of the group's mentions from each word; 0 in padding. Twice differentiable."""
+    if not torch.is_grad_enabled():  # otherwise the gradient would be prepared
         return _run(scores, room, with_uses=False)[0]
     return _JointLogPartition.apply(room, *scores)
 
 
 @torch.no_grad()
 def uses(scores: GroupScores, room: Tensor) -> Uses:
-    """How often each score is used on average; 0 in padding. No gradient."""
+    """The expected uses of each score; 0 in padding. No gradient."""
     found = _run(scores, room, with_uses=True)[1]
     assert found is not None
     return found
@@ -34,8 +33,8 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
 
 @torch.no_grad()
 def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
-    """(mentions, 3): the best mentions of all rows as (row, width, type), of which the first width is 0; None where a
-    row has none."""
+    """(mentions, 3): the best mentions of all rows as (row, width, type); widths start at 0. None if a row has no
+    possible choice."""
     return best_places(_arrays(scores), room.numpy())
 
 
@@ -49,7 +48,7 @@ class _JointLogPartition(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         room, *tensors = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted, and the kernel knows only the first
+        if torch.is_grad_enabled():  # a second derivative is needed, and the kernel has only the first
             return None, *differentiable_backward(room, tensors, gradient)
         scores = GroupScores(*tensors)
         found = ctx.uses or uses(scores, room)
@@ -58,8 +57,8 @@ class _JointLogPartition(Function):
 
 
 def _run(scores: GroupScores, room: Tensor, *, with_uses: bool) -> tuple[Tensor, Uses | None]:
-    """The log-partition of each row and, if they are wanted, the expected uses; by the reference where the kernel
-    cannot hold them."""
+    """The log-partition of each row and, if requested, the expected uses; the reference computes rows beyond the
+    kernel's range."""
     found = run_joint(_arrays(scores), room.numpy(), with_uses=with_uses, openmp=torch_openmp())
     total = torch.from_numpy(found.log_partition)
     counted = _tensors(found.uses) if found.uses is not None else None

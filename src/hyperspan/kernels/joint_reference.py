@@ -1,19 +1,18 @@
-"""Inference over the chains of all types of a group that begin at one word, in plain PyTorch.
+"""Joint inference over the chains of a group of types that begin at one word, in plain PyTorch.
 
-At width w a set S of types is *active*: each has a mention that ends here or later. Each active type ends here, goes
-on, or both. So a type has four states at a width, and g types have 4^g *local choices*::
+At width w a set S of types is *active*: each has a mention that ends here or later. Each active type ends here,
+continues, or both. So a type has four states at a width, and g types have 4^g *local choices*::
 
     0  inactive      2  goes on, no mention ends here      (digit = ends + 2 * goes on)
     1  ends          3  a mention ends here, and a wider one follows
 
-A choice has a set of types that end, M, and a set that goes on, S'. What was active is their union: S = M ∪ S'. Its
-score is that of its edges, `together` of each two types in M, and `within` of each type in M with each other one in S'.
-The sum over all that follows is
+A choice has a set of types that end, M, and a set that continues, S'. The active set is their union: S = M ∪ S'. Its
+score sums its edges, `together` of each two types in M, and `within` of each type in M with each other one in S'. The
+sum over everything that follows is
 
     β_w(S) = log Σ_{M ∪ S' = S} exp(local_w(M, S') + β_{w+1}(S'))        β_c(∅) = 0, and -inf for others
 
-Tensors have one row for each word of a padded batch. `room` says how many words there are from it to the end of its
-sentence.
+Tensors have one row for each word of a padded batch. `room` is the number of words from it to the end of its sentence.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from torch.nn.functional import pad
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 
 PORTION = 2**26
-"""Local choices of all rows and widths that are looked at together."""
+"""The number of local choices (all rows and widths) to process at once."""
 Fold = Callable[[Tensor, int], Tensor]
 """Reduces one dimension: a sum of exponentials, or a maximum."""
 
 
 class GroupScores(NamedTuple):
-    """The scores of one group of g types, row by row; what is beyond a sentence is 0."""
+    """The scores of one group of g types, row by row; 0 beyond a sentence."""
 
     absent: Tensor  # (R, g)
     present: Tensor  # (R, g)
@@ -44,10 +43,10 @@ class GroupScores(NamedTuple):
     close: Tensor  # (R, c, g)
     branch: Tensor | None  # (R, c - 1, g); None if tied
     together: Tensor | None  # (R, c, g, g): of k < l
-    within: Tensor | None  # (R, c, g, g): of k that ends and l that goes on
+    within: Tensor | None  # (R, c, g, g): of k that ends and l that continues
 
     def rows(self, some: Any) -> GroupScores:
-        """Those of some rows."""
+        """The scores of some rows."""
         return GroupScores(*(None if tensor is None else tensor[some] for tensor in self))  # type: ignore[arg-type]
 
 
@@ -72,7 +71,7 @@ def choices_of(g: int, device: torch.device) -> LocalChoices:
 
 @lru_cache(maxsize=64)
 def _pair_masks(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """(4, 4) each, by the digits of two types: both end; the first ends and the second goes on; the other way round."""
+    """(4, 4) each, by the digits of two types: both end; the first ends and the second continues; the reverse."""
     with torch.inference_mode(False):
         ends, goes = torch.tensor([[0, 1, 0, 1], [0, 0, 1, 1]], dtype=torch.bool, device=device)
         return ends[:, None] & ends, ends[:, None] & goes, goes[:, None] & ends
@@ -93,8 +92,7 @@ def all_local_scores(scores: GroupScores) -> Tensor:
 
 
 def _steps(scores: GroupScores) -> tuple[Tensor, Tensor]:
-    """(R, c, g) each: the scores of going on, without and with a mention; -inf at the last width, where nothing goes
-    on."""
+    """(R, c, g) each: the scores of continuing, without and with a mention; -inf at the last width."""
     branch = scores.extend + scores.close[:, :-1] if scores.branch is None else scores.branch
     return (
         pad(scores.extend, (0, 0, 0, 1), value=MINUS_INFINITY),
@@ -115,7 +113,7 @@ def _local(close: Tensor, extend: Tensor, branch: Tensor, together: Tensor | Non
 
 
 def _with_earlier(close: Tensor, together: Tensor | None, within: Tensor | None, kind: int) -> Tensor:
-    """(R, 4^kind, 4): what a type and all before it add to each other's score, by their digits."""
+    """(R, 4^kind, 4): the pair scores of a type with all types before it, by their digits."""
     both, first, second = _pair_masks(close.device)
     total: Tensor | None = None
     for other in range(kind):
@@ -131,7 +129,7 @@ def _with_earlier(close: Tensor, together: Tensor | None, within: Tensor | None,
 
 
 def _where(mask: Tensor, values: Tensor) -> Tensor:
-    """(R, 4, 4): the value of each row where the mask says so, 0 otherwise."""
+    """(R, 4, 4): the value of each row where the mask is true, 0 otherwise."""
     return torch.where(mask, values[:, None, None], 0.0)
 
 
@@ -158,8 +156,7 @@ def highest(values: Tensor, dimension: int) -> Tensor:
 
 
 def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum, local: Tensor | None = None) -> Iterator[Tensor]:
-    """β_c, β_{c-1}, …, β_0: (R, 2^g) each; `local` (R, c, 4^g) are the scores of all local choices, where they are
-    known."""
+    """β_c, β_{c-1}, …, β_0: (R, 2^g) each; `local` (R, c, 4^g) are the scores of all local choices, if known."""
     rows, c, g = scores.close.shape
     on = choices_of(g, scores.close.device).on
     nothing = scores.close.new_full((rows, 2**g), MINUS_INFINITY)
@@ -174,8 +171,7 @@ def inward(scores: GroupScores, room: Tensor, reduce: Fold = log_sum, local: Ten
 
 
 def conditional(scores: GroupScores, width: int, here: Tensor, after: Tensor, local: Tensor | None = None) -> Tensor:
-    """(R, 4^g): the log-probability of each local choice at a width, given what is active there; from β_w and
-    β_{w+1}."""
+    """(R, 4^g): the log-probability of each local choice at a width, given the active types; from β_w and β_{w+1}."""
     choices = choices_of(scores.close.shape[2], scores.close.device)
     before = here[:, choices.active]
     found = (local_scores(scores, width) if local is None else local[:, width]) + after[:, choices.on] - finite(before)
@@ -183,14 +179,13 @@ def conditional(scores: GroupScores, width: int, here: Tensor, after: Tensor, lo
 
 
 def next_states(probabilities: Tensor, g: int) -> Tensor:
-    """(R, 4^g) -> (R, 2^g): how probable each set of types is to go on."""
+    """(R, 4^g) -> (R, 2^g): the probability that each set of types continues."""
     digits = probabilities.view(len(probabilities), *[2] * (2 * g))
     return digits.sum(tuple(range(2, 2 * g + 1, 2))).flatten(1)
 
 
 def log_partition(scores: GroupScores, room: Tensor, local: Tensor | None = None) -> Tensor:
-    """(R,): log of the sum over all that the types can have from each word; 0 in padding. Differentiable, also
-    twice."""
+    """(R,): the log-partition of the group's mentions from each word; 0 in padding. Twice differentiable."""
     *_, sums = inward(scores, room, local=local)
     return log_sum(start_scores(scores) + sums, 1).masked_fill(room <= 0, 0.0)
 
@@ -198,8 +193,8 @@ def log_partition(scores: GroupScores, room: Tensor, local: Tensor | None = None
 def choice_probabilities(
     scores: GroupScores, room: Tensor, local: Tensor | None = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """First the probability of each set of types to begin, with its logarithm; then of each local choice, with its
-    logarithm given what is active; width by width."""
+    """Yield the probability of each set of starting types, with its logarithm; then, width by width, that of each local
+    choice, with its logarithm given the active types."""
     g = scores.close.shape[2]
     active = choices_of(g, scores.close.device).active
     sums = list(inward(scores, room, local=local))[::-1]
@@ -215,8 +210,7 @@ def choice_probabilities(
 
 
 class Uses(NamedTuple):
-    """How often each score of a group is used on average: the gradients of its log-partition. As GroupScores,
-    untied."""
+    """The expected uses of each score of a group: the gradients of its log-partition. As GroupScores, untied."""
 
     absent: Tensor
     present: Tensor
@@ -275,8 +269,8 @@ def _members(g: int, like: Tensor) -> Tensor:
 
 
 class ExplicitLogPartition(Function):
-    """The log-partition with the expected uses as its gradient, so that nothing is kept of 4^g choices at every
-    width."""
+    """The log-partition with the expected uses as its gradient, so that the 4^g choices at every width need not be
+    stored."""
 
     @staticmethod
     def forward(ctx: Any, room: Tensor, *tensors: Any) -> Tensor:
@@ -288,7 +282,7 @@ class ExplicitLogPartition(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         room, *tensors = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted
+        if torch.is_grad_enabled():  # a second derivative is needed
             return None, *differentiable_backward(room, tensors, gradient)
         scores = GroupScores(*tensors)
         return None, *scaled(uses(scores, room), gradient, tied=scores.branch is None)
@@ -306,7 +300,7 @@ def scaled(found: Uses, gradient: Tensor, *, tied: bool) -> list[Tensor | None]:
 
 def differentiable_backward(room: Tensor, tensors: list[Any], gradient: Tensor) -> list[Tensor | None]:
     """The gradients of all scores, as functions of them."""
-    # Views, because the caller's tensors may depend on each other, and only the direct way to each counts here.
+    # Views, because the caller's tensors may depend on each other, and only direct gradients count here.
     views = [None if tensor is None else tensor.view_as(tensor) for tensor in tensors]
     varied = [tensor for tensor in views if tensor is not None and tensor.requires_grad]
     total = log_partition(GroupScores(*views), room)  # type: ignore[arg-type]

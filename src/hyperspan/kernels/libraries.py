@@ -1,6 +1,6 @@
-"""The compiled C kernels: found and loaded. Needs neither torch nor NumPy.
+"""Find and load the compiled C kernels. Needs neither torch nor NumPy.
 
-They were compiled when hyperspan was built (see native/build.py); where they are missing, PyTorch does their work.
+They are compiled when hyperspan is built (see native/build.py); if they are missing, PyTorch replaces them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hyperspan.errors import KernelWarning
 
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
-"""What the encoder is compiled for, best first: see native/build.py."""
+"""The processor variants of the encoder, best first: see native/build.py."""
 ABI_VERSION = 11
-"""That of native/threads.h: both grow when a struct or the arguments of a function in C change."""
+"""Must match native/threads.h: increase both when a C struct or function signature changes."""
 NOT_COMPILED = "was not compiled; install a wheel of hyperspan, or a C compiler and then hyperspan again"
 TIMES_AS_LONG = 4
-"""What PyTorch takes for a text and a bundled model, in terms of the C kernels; it was 3.4 to 4.6 in turns, on one
+"""The slowdown of PyTorch compared with the C kernels, for a text and a bundled model; measured 3.4 to 4.6 on one
 thread."""
 
 _T = TypeVar("_T")
@@ -32,7 +32,7 @@ _loading = threading.RLock()
 
 
 def call_once(function: Callable[[], _T]) -> Callable[[], _T]:
-    """Like `cache`; of several threads that come first, one calls the function and the others wait for it."""
+    """Like `cache`, but if several threads call first, one runs the function and the others wait."""
     cached = cache(function)
 
     @wraps(function)
@@ -48,7 +48,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Loaded(NamedTuple):
-    """A library, or why there is none."""
+    """A loaded library, or the reason why there is none."""
 
     library: ctypes.CDLL | None
     obstacle: str | None = None
@@ -60,11 +60,11 @@ class EncoderLibrary(NamedTuple):
     lanes: int
     """Sizes are rounded up to multiples of this."""
     encode: dict[str, Any]
-    """The fused encoder, by the numbers that it multiplies: float32, and bfloat16 where the processor has it."""
+    """The fused encoder by precision: float32, and bfloat16 if the processor supports it."""
     gate_rows: dict[str, Any]
-    """What vectors add to the gates of its first layer, by the same."""
+    """The gate contributions of vectors to its first layer, by precision."""
     read: Any
-    """Runs LSTMs so that they can be trained: see training.h."""
+    """Runs LSTMs with gradients: see training.h."""
     read_backward: Any
     spell: Any
     """Reads characters with an LSTM: see spelling.h."""
@@ -73,7 +73,7 @@ class EncoderLibrary(NamedTuple):
 
 
 def open_library(path: Path) -> Loaded:
-    """Loads a library. Where that cannot be done and torch stands in, a warning says how much slower that is."""
+    """Load a library. If that fails and torch can replace it, warn how much slower that is."""
     if not path.exists():
         _warn("the C kernels were not compiled")
         return Loaded(None, NOT_COMPILED)
@@ -89,7 +89,7 @@ def open_library(path: Path) -> Loaded:
 
 
 def _warn(reason: str) -> None:
-    if find_spec("torch") is not None:  # otherwise whoever needs the kernels fails, and says why
+    if find_spec("torch") is not None:  # otherwise the caller that needs the kernels fails with the reason
         warnings.warn(
             f"{reason}, so PyTorch does their work, which takes about {TIMES_AS_LONG} times as long; install a wheel of hyperspan, "
             "or a C compiler and then hyperspan again",
@@ -113,7 +113,7 @@ def compiled() -> Loaded:
 
 @call_once
 def variants() -> dict[str, EncoderLibrary]:
-    """The variants of the encoder that were compiled and that this processor can run, best first; none without a
+    """The variants of the encoder that were compiled and that this processor can run, best first; empty without a
     library."""
     library = compiled().library
     usable: dict[str, EncoderLibrary] = {}

@@ -1,6 +1,6 @@
 """LSTMs over many chains of different lengths, in C, with gradients: for training on the CPU.
 
-A chain reads one row of inputs a step, and its state is kept at every step. The functions are those of training.h.
+A chain reads one row of inputs per step, and its state is stored at every step. The functions are those of training.h.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Steps(NamedTuple):
     first."""
 
     counts: Sequence[int]
-    """How many chains of a direction take a first, second, … step."""
+    """The number of chains of a direction that take a first, second, … step."""
     row: np.ndarray
     """(2, rows): the row of the state after each step."""
     read: np.ndarray
     """(2, rows): which row of inputs it reads."""
     sentence: np.ndarray
-    """(2, rows): where it belongs; different sentences never read the same row."""
+    """(2, rows): the sentence of each step; different sentences never read the same row."""
 
 
 def run(module: nn.Module, rows: Tensor, inputs: Tensor, bias: Tensor, recurrent: Tensor, steps: Steps) -> Tensor:
@@ -63,20 +63,18 @@ def run(module: nn.Module, rows: Tensor, inputs: Tensor, bias: Tensor, recurrent
 
 
 def _in_panels(weight: Tensor, lanes: int) -> Tensor:
-    """(2, depth, 4 * hidden) -> (2, depth, 4 * units): for each group of units their four gates; units are filled up
-    with 0."""
+    """(2, depth, 4 * hidden) -> (2, depth, 4 * units): for each group of units their four gates; units are padded with
+    0."""
     gates = weight.unflatten(2, (4, -1))
     gates = pad(gates, (0, -gates.shape[3] % lanes)).unflatten(3, (-1, lanes))  # (2, depth, 4, panels, lanes)
     return gates.transpose(2, 3).flatten(2)
 
 
 class _Tasks:
-    """The steps as the kernels want them, divided so that every thread has something to do."""
+    """The steps in the kernels' format, divided among threads."""
 
     def __init__(self, steps: Steps):
-        parts = -(
-            -torch.get_num_threads() // 2
-        )  # also where there are fewer CPUs: sums are then those of other machines
+        parts = -(-torch.get_num_threads() // 2)  # also with fewer CPUs, so that sums are the same on all machines
         self.rows = steps.row.shape[1]
         self.direction = np.repeat(np.arange(2), parts)
         counts, rows, reads = [], [], []
@@ -93,7 +91,7 @@ class _Tasks:
         self.row, self.read = np.concatenate(rows).astype(np.int32), np.concatenate(reads).astype(np.int32)
 
     def call(self, function: Any, words: int, units: int, tensors: Sequence[Tensor | None]) -> None:
-        """Runs one of the kernels on the tensors of the struct."""
+        """Run one of the kernels on the tensors of the struct."""
         arrays = (self.direction, self.first, self.counts, self.row, self.read)
         chains = _LstmStruct(
             *(*self.counts.shape, units, self.rows, words),
@@ -106,10 +104,9 @@ class _Tasks:
 
 
 class _Workspace:
-    """Memory for what a step of training keeps until it has gone back; the module's next step uses it again.
+    """Memory for what a training step stores until its backward pass; the module's next step reuses it.
 
-    Memory fresh from the system is filled with 0 page by page, which takes half as long as the products that go into
-    it.
+    The system zeroes fresh memory page by page, which takes half as long as the matrix products stored in it.
     """
 
     pool: ClassVar[WeakKeyDictionary[nn.Module, Tensor]] = WeakKeyDictionary()
@@ -118,7 +115,7 @@ class _Workspace:
         self.module, owner = module, module()
         found = None if owner is None else self.pool.pop(owner, None)
         if found is not None and len(found) < size:
-            found = None  # given back before there is a larger one
+            found = None  # freed before a larger one is allocated
         self.memory = torch.empty(size, dtype=torch.float32, device="cpu") if found is None else found
 
     def __del__(self) -> None:
@@ -163,5 +160,5 @@ class _States(Function):
 
 
 def _cells_and_gates(workspace: _Workspace, states: Tensor, keep: bool) -> tuple[Tensor, Tensor | None]:
-    """The cells, as many as states, and behind them the activated gates, where they are kept."""
+    """The cells, as many as states, followed by the activated gates if they are stored."""
     return workspace.memory, workspace.memory[states.numel() :] if keep else None

@@ -1,6 +1,6 @@
-"""The menus of mentions with gaps in C, over NumPy arrays: menus.c. No torch.
+"""The menus of discontinuous mentions in C, over NumPy arrays: menus.c. No torch.
 
-What a menu is stands in :mod:`hyperspan.structures.discontinuous_menus`, which is the reference.
+:mod:`hyperspan.structures.discontinuous_menus` defines menus and is the reference.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from hyperspan.kernels.threads import thread_count
 
 
 class MenuResults(NamedTuple):
-    """What the menus of a batch weigh."""
+    """The weights of the menus of a batch."""
 
     gap_items: np.ndarray
-    """(parts - 1, B, n, g, m): the menus of gaps that begin at a word, by how many parts may still come, fewest
-    first."""
+    """(parts - 1, B, n, g, m): the menus of gaps that begin at a word, by the number of parts that may still come,
+    fewest first."""
     part_items: np.ndarray
-    """(parts - 2, B, n, 2 c', m): those of parts, as the last and if others follow, where two or more may come; of one
-    they are `last`."""
+    """(parts - 2, B, n, 2 c', m): the menus of parts, as the last and if others follow, if two or more may come; for
+    one they are `last`."""
     more: np.ndarray  # (B, n, c, m): the second item of each event, mentions of more parts
     events: np.ndarray  # (B, n, c, m)
     alone: np.ndarray | None
-    """(B, n, c, m): the probability of the first item of each event, given the event; None where the best are
-    wanted."""
+    """(B, n, c, m): the probability of the first item of each event, given the event; None if `best`."""
     goes_on: np.ndarray | None
     """The same for the second item."""
 

@@ -1,7 +1,7 @@
-"""Where the spans of a batch stand for the two LSTMs over them.
+"""The packed order of the spans of a batch for the two span LSTMs.
 
-Rows stand as in :mod:`hyperspan.kernels.chain_layout`: a block for each width, and in it the starts (for the backward
-LSTM: the ends) with the most room first, so that the states to go on from are always the first rows of the block
+Rows are ordered as in :mod:`hyperspan.kernels.chain_layout`: a block for each width, and in it the starts (for the
+backward LSTM: the ends) with the most room first, so that the previous states are always the first rows of the block
 before.
 """
 
@@ -17,20 +17,20 @@ from hyperspan.kernels.chain_layout import ChainLayout
 
 
 class SpanLayout:
-    """Where the spans of a batch stand, from the side of their starts and of their ends."""
+    """The positions of the spans of a batch, by start and by end."""
 
     on_device: ClassVar[bool] = False
-    """Whether the places were worked out on a GPU, for kernels there."""
+    """Whether the positions were computed on a GPU, for GPU kernels."""
     start: Tensor
     """(rows,): sentence * n + first word."""
     end: Tensor
     """(rows,): sentence * n + last word."""
     width: Tensor
-    """(rows,): one less than the words of a span."""
+    """(rows,): the number of words of a span minus one."""
     read: Tensor
     """(2, rows): the word that each step reads, forward and backward."""
     backward_row: Tensor
-    """(rows,): where the backward LSTM has the span of a row."""
+    """(rows,): the backward LSTM's row for each row's span."""
 
     def __init__(self, chains: ChainLayout, lengths: tuple[int, ...], longest: int, max_width: int):
         device = chains.chain.device

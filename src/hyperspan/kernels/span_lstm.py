@@ -2,8 +2,7 @@
 
 The forward LSTM of span [i, j] has read words i to j; it is one step from that of [i, j - 1]. The backward one has read
 j down to i, one step from that of [i + 1, j]. So the forward LSTM runs from every start at once, and the backward LSTM
-from every end; both take as many steps as there are widths. What a word contributes to the gates is multiplied out
-once.
+from every end; both take as many steps as there are widths. A word's contribution to the gates is computed once.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def span_layout(lengths: Sequence[int], longest: int, max_width: int, device: torch.device) -> SpanLayout:
-    """The layout of a batch's spans, made once for all who work on that batch."""
+    """The layout of a batch's spans, cached for all computations on that batch."""
     return _layout(choose("layout", device.type), tuple(lengths), longest, max_width, device, stream_of(device))
 
 
@@ -53,7 +52,7 @@ def span_states(
     row_of: Tensor,
     layout: SpanLayout,
 ) -> Tensor:
-    """(N, d) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in their own order.
+    """(N, d) -> (rows, 2, hidden): the states of the forward rows, and of the backward rows in backward order.
 
     `weights` are the module's for inputs (2, d, 4 * hidden), bias (2, 1, 4 * hidden) and states (2, hidden, 4 *
     hidden); the gates are in, forget, new, out. `row_of` has the row of `words` for each sentence * n + position.

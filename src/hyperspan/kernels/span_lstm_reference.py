@@ -1,4 +1,4 @@
-"""The two LSTMs over spans in PyTorch, a step of all spans at a time: the reference, and a dense one for GPUs."""
+"""The two span LSTMs in PyTorch, one step of all spans at a time: the reference, and a dense version for GPUs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from torch.autograd.function import once_differentiable
 
 from hyperspan.kernels.chain_layout import ChainLayout
 
-# From an activation's value and the gradient there to the gradient of what was activated, in one pass.
+# From an activation's value and gradient to the gradient of its input, in one pass.
 _SIGMOID_BACKWARD = torch.ops.aten.sigmoid_backward.grad_input
 _TANH_BACKWARD, _TANH_BACKWARD_OUT = torch.ops.aten.tanh_backward.default, torch.ops.aten.tanh_backward.grad_input
 
 
 class SteppedStates(Function):
-    """Runs both LSTMs over all widths -> (rows, 2 * hidden).
+    """Run both LSTMs over all widths -> (rows, 2 * hidden).
 
-    How gates stand and what is multiplied with what differs between the reference and the dense implementation: see
+    The gate layout and the matrix products differ between the reference and the dense implementation: see
     :class:`PerDirection`, :class:`BothDirections`.
     """
 
@@ -61,7 +61,7 @@ class SteppedStates(Function):
         counts, (_, words, size) = ctx.layout.counts, ctx.shape
         cells, kept = saved[: len(counts)], saved[len(counts) :]
         directions = ctx.kind(recurrent)
-        d_states = gradient.clone().split(counts)  # what flows back from wider spans is added to it
+        d_states = gradient.clone().split(counts)  # gradients from wider spans are added to it
         d_after = gradient.new_zeros(ctx.layout.chains, size // 2)
         d_steps: list[Tensor] = []
         for width in range(len(counts) - 1, -1, -1):
@@ -86,10 +86,10 @@ class SteppedStates(Function):
 
 
 class PerDirection:
-    """Each direction by itself, for CPUs: gates stand as (rows, direction, gate, unit), gates being in, forget, new,
-    out.
+    """Each direction separately, for CPUs: gates are laid out as (rows, direction, gate, unit); gates are in, forget,
+    new, out.
 
-    For the cell, which knows no directions, there are then just twice as many rows.
+    The cell, which ignores directions, sees twice as many rows.
     """
 
     def __init__(self, recurrent: Tensor):
@@ -110,7 +110,7 @@ class PerDirection:
         return result
 
     def add_backwards(self, d_states: Tensor, d_step: Tensor) -> None:
-        """Adds what (count, 8 * hidden) says of the states before, (count, 2 * hidden)."""
+        """Add the gradient of (count, 8 * hidden) to that of the previous states, (count, 2 * hidden)."""
         for direction, (one, d_one) in enumerate(zip(d_states.chunk(2, 1), d_step.chunk(2, 1), strict=True)):
             one.addmm_(d_one, self.recurrent[direction].T)
 
@@ -141,10 +141,10 @@ class PerDirection:
 
 
 class BothDirections:
-    """Both directions as one LSTM of twice the size, for GPUs, which would rather multiply with zeros than be called
-    again.
+    """Both directions as one LSTM of twice the size, for GPUs, where multiplying zeros is cheaper than another launch.
 
-    Gates stand as (rows, gate, direction, unit), so that the two recurrent matrices are one with two blocks.
+    Gates are laid out as (rows, gate, direction, unit), so that the two recurrent matrices form one block-diagonal
+    matrix.
     """
 
     def __init__(self, recurrent: Tensor):
@@ -214,7 +214,7 @@ def _cell_backward(
 
 
 def _fused_cell(step: Tensor, recurrent: Tensor | None, before: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """:func:`_cell` in one CUDA kernel of torch's."""
+    """:func:`_cell` in one CUDA kernel of torch."""
     recurrent = torch.zeros_like(step) if recurrent is None else recurrent
     before = step.new_zeros(len(step), step.shape[1] // 4) if before is None else before
     return torch.ops.aten._thnn_fused_lstm_cell(step, recurrent, before)
@@ -223,6 +223,6 @@ def _fused_cell(step: Tensor, recurrent: Tensor | None, before: Tensor | None) -
 def _fused_cell_backward(
     d_state: Tensor, d_after: Tensor, gates: Tensor, after: Tensor, before: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """:func:`_cell_backward` in one CUDA kernel of torch's."""
+    """:func:`_cell_backward` in one CUDA kernel of torch."""
     before = torch.zeros_like(after) if before is None else before
     return torch.ops.aten._thnn_fused_lstm_cell_backward_impl(d_state, d_after, before, after, gates, False)[:2]

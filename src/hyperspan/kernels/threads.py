@@ -1,4 +1,4 @@
-"""How many threads a kernel may use. Needs neither torch nor NumPy."""
+"""The number of threads that kernels may use. Needs neither torch nor NumPy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ VARIABLE = "OMP_NUM_THREADS"
 
 
 def thread_count() -> int:
-    """As many as ``torch.set_num_threads`` has set, or else OMP_NUM_THREADS, but no more than this process has CPUs.
+    """The value of ``torch.set_num_threads``, or else OMP_NUM_THREADS, but at most the number of CPUs of this process.
 
-    In a container with a limit on CPU time these are as many as the limit amounts to. Without torch, and without the
-    variable, all CPUs are used.
+    In a container with a CPU limit, that limit counts as the number of CPUs. Without torch and without the variable,
+    all CPUs are used.
     """
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch = sys.modules.get("torch")
@@ -37,7 +37,7 @@ def _limit() -> int:
 
 
 def cpus_of_cgroup(folder: Path) -> int:
-    """The limit on CPU time of a container, in CPUs, rounded up; ``sys.maxsize`` where there is none.
+    """The limit on CPU time of a container, in CPUs, rounded up; ``sys.maxsize`` if there is none.
 
     >>> cpus_of_cgroup(Path("no/such/folder")) == sys.maxsize
     True
@@ -54,8 +54,7 @@ def cpus_of_cgroup(folder: Path) -> int:
 
 @cache
 def torch_openmp() -> int | None:
-    """The function of torch's OpenMP that runs threads, for kernels between operations of torch; None where it has
-    none."""
+    """The function of torch's OpenMP that runs threads, for kernels between torch operations; None if there is none."""
     try:
         function = ctypes.CDLL(sys.modules["torch"]._C.__file__).GOMP_parallel  # it is in a library that this one needs
     except (OSError, AttributeError):
@@ -64,7 +63,7 @@ def torch_openmp() -> int | None:
 
 
 def use_threads(count: int) -> None:
-    """From now on this process, and those that it starts, use so many threads at most; torch too."""
+    """Limit this process, its child processes and torch to `count` threads."""
     os.environ[VARIABLE] = str(count)
     _from_environment.cache_clear()
     torch = sys.modules.get("torch")
@@ -73,8 +72,7 @@ def use_threads(count: int) -> None:
 
 
 def _use_one_thread() -> None:
-    """A forked process has none of OpenMP's threads, but OpenMP does not know, and torch would wait for them for
-    ever."""
+    """Use one thread after a fork: OpenMP's threads do not survive it, and torch would wait for them forever."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)

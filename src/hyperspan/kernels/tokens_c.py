@@ -1,4 +1,4 @@
-"""Text to tokens in C: libkernels.so. What it computes is what the regular expressions of :mod:`hyperspan.text` say."""
+"""Tokenization in C: libkernels.so. The regular expressions of :mod:`hyperspan.text` define the result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ EASTERN = (
     *(range(0xE00, 0xF00), range(0x1000, 0x10A0), range(0x1780, 0x1800), range(0x1950, 0x1AB0), range(0x1B00, 0x1B80)),
     *(range(0x2E80, 0x3130), range(0xA980, 0xAAE0), range(0xFF00, 0xFFF0)),
 )
-"""Those of the blocks with scripts without spaces that also hold other characters."""
+"""The characters of scripts without spaces, in blocks that also contain others."""
 JOINERS = (0x200C, 0x200D)
-"""Those that are left to the regular expressions: they join what is around them."""
+"""Joiners, which are left to the regular expressions: they join the characters around them."""
 
 _CLASSES = {"L": 1 | 16, "M": 2 | 16, "N": 4, "Nd": 4 | 8 | 16, "Nl": 4 | 16, "Pc": 16}
-"""Bits by category of Unicode: letter, mark, number, digit and word, as tokens.c has them."""
+"""Bits by Unicode category: letter, mark, number, digit and word, as in tokens.c."""
 _MARK = _CLASSES["M"]
 _SPACE, _BLANK, _IS_KNOWN = 32, 64, 128
 _UNIT = _BLANK
@@ -40,7 +40,7 @@ class TokenSpans(NamedTuple):
 
     spans: list[tuple[int, int]]
     counts: list[int]
-    """Of each sentence, how many tokens it has; -1 for one with a character that is not known here."""
+    """The number of tokens of each sentence; -1 for a sentence with an unsupported character."""
 
 
 def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int, int]], table: bytes) -> TokenSpans:
@@ -79,7 +79,7 @@ def _function() -> Any:
 
 @cache
 def classes(units: tuple[tuple[int, int], ...] = (), marks: str = "") -> bytes:
-    """By code point: the bits that tokens.c names, 0 for characters that are not known.
+    """The class bits of tokens.c by code point; 0 for unsupported characters.
 
     `units` are the code points, from and to, of characters that are always tokens; `marks` are those that count as
     marks.

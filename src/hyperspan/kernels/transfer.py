@@ -1,4 +1,4 @@
-"""What travels between a program and a GPU: arrays in one go, and as few questions as possible."""
+"""Transfers between the host and a GPU: arrays in one copy, with as few synchronisations as possible."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import torch
 from torch import Tensor
 
 STAGED = 2**16
-"""Bytes that CUDA takes at once from any memory; to be read while the program goes on, more must be in memory that
-stays in place."""
+"""The number of bytes that CUDA copies at once from any memory; larger asynchronous copies need pinned memory."""
 
 STREAMS = 4
-"""So many threads may each work on a batch of their own, and find again what they have made for it."""
+"""The number of threads that may each work on their own batch and reuse its cached layouts."""
 
 
 def is_asynchronous(device: torch.device) -> bool:
-    """Whether a device computes while the program goes on, as GPUs do: then reading a number from it waits for all
-    before it.
+    """Whether a device computes asynchronously, as GPUs do: reading a number from it then waits for all previous work.
 
     >>> is_asynchronous(torch.device("cpu"))
     False
@@ -27,13 +25,12 @@ def is_asynchronous(device: torch.device) -> bool:
 
 
 def stream_of(device: torch.device) -> int:
-    """The stream in which this thread gives work to a GPU; 0 on a CPU. What was made in another one may not be there
-    yet."""
+    """The stream in which this thread submits work to a GPU; 0 on a CPU. Results of another stream may not be ready."""
     return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
 
 
 def to_device(arrays: Sequence[np.ndarray], device: torch.device | str) -> list[Tensor]:
-    """Arrays of whole numbers as tensors of 64 bits on a device; for a GPU in a single copy that nobody waits for.
+    """Copy integer arrays to 64-bit tensors on a device; for a GPU in a single asynchronous copy.
 
     >>> [tensor.tolist() for tensor in to_device([np.arange(2), np.ones((1, 2), dtype=np.int32)], "cpu")]
     [[0, 1], [[1, 1]]]

@@ -1,5 +1,5 @@
-"""The chains of :mod:`hyperspan.kernels.chain_reference` for NVIDIA GPUs: where their rows stand, and their
-log-partitions, in one launch each."""
+"""The chains of :mod:`hyperspan.kernels.chain_reference` for NVIDIA GPUs: their layout and their log-partitions, in one
+launch each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hyperspan.kernels.chain_layout import ChainLayout, Index, sorted_chains
 from hyperspan.kernels.transfer import to_device
 
 ENTRIES = 512
-"""Entries of a padded tensor that a program of the layout takes."""
+"""The number of entries of a padded tensor per program of the layout."""
 LARGEST = 8192
-"""Widths × types, rounded up to powers of 2, that a program holds in its registers."""
-# Kernels are compiled once for a model, not again for batches with numbers that 16 divides, or tensors that stand so.
+"""The largest widths × types, rounded up to powers of 2, that a program holds in registers."""
+# Compile kernels once per model, without specialising on divisibility by 16 or on alignment.
 VARYING = ("entries", "widths", "chains", "rows", "n", "types")
 INDICES = (
     *("first", "rank", "room", "width_back", "width_kept", "extend_back", "extend_kept", "going_on"),
@@ -50,7 +50,7 @@ def _layout_kernel(
     tl.store(chain + row, own, mask=inside)
     tl.store(start + row, place, mask=inside)
     tl.store(width + row, wide, mask=inside)
-    more = there & (wide + 1 < free)  # the chain goes on, to the next row
+    more = there & (wide + 1 < free)  # the chain continues to the next row
     after = tl.load(first + wide + 1, mask=more, other=0) + own - chains
     edge = place * (widths - 1) + wide
     tl.store(extend_back + edge, tl.where(more, after, rows - chains), mask=there & (wide + 1 < widths))
@@ -60,7 +60,7 @@ def _layout_kernel(
 
 @triton.jit
 def _chain_scores(extend, close, place, free, widths, types, tall: tl.constexpr, broad: tl.constexpr):
-    """(tall, broad): what a chain's mentions weigh if they are its longest, where that is, and what it weighs to close
+    """(tall, broad): the log-weight of each longest mention of a chain, its offsets, and the log-weight of closing
     there."""
     wide, kind = tl.arange(0, tall)[:, None], tl.arange(0, broad)[None, :]
     inside = (wide < free) & (kind < types)
@@ -117,7 +117,7 @@ def _posterior_kernel(
     wide = tl.arange(0, tall)[:, None]
     entry = (place * widths + wide) * types + kind[None, :]
     there = (wide < widths) & (kind < types)[None, :]
-    noted = (reached - stopped) / (1.0 + tl.exp(-stop))  # went on, and a mention ends here
+    noted = (reached - stopped) / (1.0 + tl.exp(-stop))  # continued, and a mention ends here
     tl.store(d_close + entry, tl.where(inside, stopped + noted, 0.0), mask=there)
     tl.store(d_extend + entry - (place + 1) * types, reached, mask=there & (wide > 0))
 
@@ -128,7 +128,7 @@ _POSTERIORS: Any = _posterior_kernel
 
 
 class DeviceLayout(ChainLayout):
-    """The same places, worked out on the device: from an array for chains, not from many for rows."""
+    """The same layout, computed on the device from one array per chain instead of many per row."""
 
     def __init__(self, lengths: Sequence[int], n: int, max_width: int, device: torch.device):
         room, order, counts = sorted_chains(lengths, n, max_width)
@@ -139,14 +139,14 @@ class DeviceLayout(ChainLayout):
         rank[order] = np.arange(len(order))
         arrays = (counts.cumsum() - counts, order[: self.chains], np.minimum(rank, self.chains), room, -np.sort(-room))
         self.first, self.place, self.rank, self.room, self.steps = to_device(arrays, device)
-        """The first row of each width; the places of chains and the other way round; how many widths each place and
-        chain has room for."""
+        """The first row of each width; the positions of chains and the inverse; the number of widths that fit at each
+        position and chain."""
         entries, rows, steps = len(room) * max_width, int(counts.sum()), int(counts[1:].sum())
         edges = len(room) * (max_width - 1)
         made = torch.empty(entries + edges + 4 * rows + 2 * steps, dtype=torch.int64, device=device)
         parts = made.split([entries, rows, edges, steps, steps, rows, rows, rows])
         width_back, width_kept, extend_back, extend_kept, self.going_on, self.chain, self.start, self.width = parts
-        """The last two are (rows,): sentence * n + start, and the width less 1."""
+        """The last two are (rows,): sentence * n + start, and the width minus 1."""
         if entries:
             _LAYOUT[(triton.cdiv(entries, ENTRIES),)](
                 self.first, self.rank, self.room, *parts, entries, max_width, self.chains, rows, at_once=ENTRIES

@@ -1,6 +1,6 @@
 """LSTMs over many chains of different lengths in one launch: for NVIDIA GPUs, where a launch costs more than a step.
 
-A chain reads one row of inputs a step, and its state is kept at every step. Chains stand with the longest first. A
+A chain reads one row of inputs per step, and its state is stored at every step. Chains are sorted longest first. A
 program takes a few chains of one direction through all their steps; the recurrent matrix stays in the cache of the GPU.
 Two kinds of chains:
 
@@ -9,8 +9,8 @@ Two kinds of chains:
 - *spans*: a start each (second direction: an end), rows as in :mod:`hyperspan.kernels.chain_layout`; words are read
   through a table.
 
-Products are of numbers of 16 bits (11 of them for digits, as many as tensor cores keep of 32), sums are in 32. States
-are at most 1; gradients are scaled, row by row, to be so too.
+Products are in 16 bits (11 of them for the significand, as many as tensor cores keep of 32-bit numbers), sums in 32.
+States are at most 1; gradients are scaled, row by row, to be at most 1 too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 TILE = 8192
-"""Numbers in a tile of the recurrent matrix, of one gate."""
+"""The size of a tile of the recurrent matrix of one gate."""
 CHAINS = 16
-"""Chains that a program takes through their steps: as few as tensor cores multiply, so that many programs share the
-work."""
+"""The number of chains per program: the minimum for tensor cores, so that many programs share the work."""
 PORTION = 1024
-"""Rows of a sum of outer products that are added up at once."""
+"""The number of rows per partial sum of outer products."""
 # Kernels are compiled once for a model, not again for batches with numbers of rows that 16 divides, or indices that
 # stand so.
 VARYING = ("count", "words", "rows", "places")
@@ -39,18 +38,18 @@ INDICES = ("begin", "table", "first", "steps", "rank", "room")
 
 
 class LstmChains(NamedTuple):
-    """Which chains there are, as tensors of whole numbers on the device."""
+    """The chains of a batch, as integer tensors on the device."""
 
     steps: Tensor
-    """(chains,): how many steps each takes; the most first."""
+    """(chains,): the number of steps of each, in descending order."""
     first: Tensor
     """(most steps,): the first row of each step."""
     begin: Tensor | None
-    """(2, chains): where in the table each begins; None for words."""
+    """(2, chains): the table position where each begins; None for words."""
     table: Tensor
     """The words to read, one after the other, in the second direction backwards; for words the same as `first`."""
     rows: int
-    """How many states there are of a direction."""
+    """The number of states of a direction."""
 
 
 @triton.jit
@@ -84,7 +83,7 @@ def _forward_kernel(
     direction = tl.program_id(1).to(tl.int64)
     chains = tl.program_id(0) * at_once + tl.arange(0, at_once)
     own = tl.load(steps + chains, mask=chains < count, other=0)
-    # Of words, a row holds both directions; weights are as torch has them, a unit's own beside one another.
+    # For words, a row holds both directions; weights have torch's layout, contiguous per unit.
     gate_row: tl.constexpr = 8 * hidden if over_words else 4 * hidden
     state_row: tl.constexpr = 2 * hidden if over_words else hidden
     unit_in: tl.constexpr = 1 if over_words else 4 * hidden
@@ -96,7 +95,7 @@ def _forward_kernel(
     earlier += direction * (1 if over_words else rows) * hidden
     cells += direction * rows * hidden
     kept += direction * rows * 4 * hidden
-    previous = chains.to(tl.int64)  # the row of the state before
+    previous = chains.to(tl.int64)  # the row of the previous state
     for step in range(tl.load(steps + tl.program_id(0) * at_once)):  # the first chain is the longest
         live = step < own
         word, row = _place(begin, table, first, chains, own, direction, step, live, count, over_words)
@@ -143,7 +142,7 @@ def _backward_kernel(
     direction = tl.program_id(1).to(tl.int64)
     chains = tl.program_id(0) * at_once + tl.arange(0, at_once)
     own = tl.load(steps + chains, mask=chains < count, other=0)
-    # Of words, a row holds both directions; weights are as torch has them, a unit's own beside one another.
+    # For words, a row holds both directions; weights have torch's layout, contiguous per unit.
     gate_row: tl.constexpr = 8 * hidden if over_words else 4 * hidden
     state_row: tl.constexpr = 2 * hidden if over_words else hidden
     unit_in: tl.constexpr = 1 if over_words else 4 * hidden
@@ -154,7 +153,7 @@ def _backward_kernel(
     d_gates += direction * (1 if over_words else rows) * (4 * hidden)
     cells += direction * rows * hidden
     kept += direction * rows * 4 * hidden
-    d_cells += direction * count * hidden  # what the step after sends back, by chain
+    d_cells += direction * count * hidden  # the gradient from the next step, by chain
     after = chains.to(tl.int64)  # the row of the step after
     last = tl.load(steps + tl.program_id(0) * at_once)  # the first chain is the longest
     for back in range(last):
@@ -212,8 +211,8 @@ def _word_sums_kernel(
     places, words, rows,
     size: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Adds up, for each word, the gradients of the spans that read it: those that begin (end) up to so many words
-    before (after)."""
+    """Sum, for each word, the gradients of the spans that read it: those that begin (end) within the maximum width
+    before (after) it."""
     place, direction = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     column = tl.arange(0, block)
     valid = column < size
@@ -312,7 +311,7 @@ class _Run:
         self.chains, self.hidden, self.recurrent = chains, hidden, recurrent
 
     def forward(self, gates: Tensor, states: Tensor, *, keep: bool) -> tuple[Tensor, ...]:
-        """Fills in the states; returns the states before them, the cells, and the activated gates."""
+        """Fill in the states; return the previous states, the cells, and the activated gates."""
         rows = self.chains.rows
         cells = gates.new_empty(2, rows, self.hidden)
         earlier = torch.empty_like(states) if keep else states
@@ -321,7 +320,7 @@ class _Run:
         return earlier, cells, kept
 
     def backward(self, d_states: Tensor, d_gates: Tensor, cells: Tensor, kept: Tensor) -> None:
-        """Fills in the gradients of the gates."""
+        """Fill in the gradients of the gates."""
         carried = d_gates.new_empty(2, len(self.chains.steps), self.hidden)
         self._launch(_BACKWARD, d_states.float().contiguous(), (cells, kept, d_gates, carried))
 

@@ -1,4 +1,4 @@
-"""Where the spans of a batch stand, worked out on an NVIDIA GPU: see
+"""The positions of the spans of a batch, computed on an NVIDIA GPU: see
 :class:`hyperspan.kernels.span_layout.SpanLayout`."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hyperspan.kernels.triton_lstm import LstmChains
 
 
 class DeviceSpans(SpanLayout):
-    """The same places, from arrays for starts and ends alone."""
+    """The same positions, from arrays for starts and ends only."""
 
     on_device = True
     chains: DeviceLayout
@@ -33,11 +33,11 @@ class DeviceSpans(SpanLayout):
         with torch.inference_mode(False):
             ends, rank, room = to_device((order[: chains.chains], rank, room), chains.place.device)
             self.begin = torch.stack([chains.place, ends])
-            """(2, chains): the start or end that each chain is of, as sentence * n + position."""
+            """(2, chains): the start or end of each chain, as sentence * n + position."""
             self.rank = torch.stack([chains.rank, rank])
             """(2, B * n): the chain of each start and end."""
             self.room = torch.stack([chains.room, room])
-            """(2, B * n): how many steps it takes."""
+            """(2, B * n): the number of steps of that chain."""
             self.start, self.width = chains.start, chains.width
 
     def over(self, table: Tensor) -> LstmChains:
@@ -53,7 +53,7 @@ class DeviceSpans(SpanLayout):
 
     @cached_property
     def backward_row(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """(rows,): where the backward LSTM has the span of a row."""
+        """(rows,): the backward LSTM's row for each row's span."""
         with torch.inference_mode(False):
             return self.chains.first.index_select(0, self.width) + self.rank[1].index_select(0, self.end)
 

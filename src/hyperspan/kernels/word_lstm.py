@@ -1,4 +1,4 @@
-"""Bidirectional LSTMs over the words of a batch, whose rows stand as in a packed sequence."""
+"""Bidirectional LSTMs over the words of a batch, in the row order of a packed sequence."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from hyperspan.kernels.triton_lstm import LstmChains
 
 TRITON_UNITS = 512
-"""Units of a direction that the kernels in Triton can hold."""
+"""The largest number of units per direction that the Triton kernels support."""
 
 
 def unfit(rows: Tensor, hidden: int) -> set[str]:
-    """The implementations of LSTMs that are not for these rows, with `hidden` units a direction."""
+    """The LSTM implementations that do not support these rows with `hidden` units per direction."""
     found = set()
-    if rows.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):  # which would make 16 bits of it
+    if rows.dtype != torch.float32 or torch.is_autocast_enabled("cpu"):  # which would convert it to 16 bits
         found.add("c")
     if rows.dtype == torch.float64 or hidden > TRITON_UNITS:
         found.add("triton")
@@ -63,14 +63,13 @@ def _weights(layer: nn.LSTM) -> tuple[Tensor, Tensor, Tensor]:
         [getattr(layer, f"{name}_l0{suffix}") for suffix in ("", "_reverse")]
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )
-    # Added before they are stacked: the other way round the gradients of both would be one memory, and be clipped
-    # twice.
+    # Added before stacking: otherwise the gradients of both would share memory and be clipped twice.
     bias = torch.stack([first + second for first, second in zip(one, other, strict=True)])
     return torch.stack(inputs).transpose(1, 2), bias[:, None], torch.stack(recurrent).transpose(1, 2)
 
 
 def run_in_one_launch(layer: nn.LSTM, rows: Tensor, lengths: tuple[int, ...]) -> Tensor:
-    """The same by the kernels in Triton."""
+    """The same with the Triton kernels."""
     from hyperspan.kernels.triton_lstm import WordStates
 
     names = [f"{name}_l0{end}" for end in ("", "_reverse") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
@@ -81,7 +80,7 @@ def run_in_one_launch(layer: nn.LSTM, rows: Tensor, lengths: tuple[int, ...]) ->
 
 @lru_cache(maxsize=2 * STREAMS)
 def _chains(lengths: tuple[int, ...], device: torch.device, _stream: int) -> LstmChains:
-    """A chain for each sequence; made once for all layers that run over a batch."""
+    """A chain for each sequence, cached for all layers that run over a batch."""
     from hyperspan.kernels.triton_lstm import LstmChains
 
     steps = np.array(lengths, dtype=np.int64)
@@ -92,7 +91,7 @@ def _chains(lengths: tuple[int, ...], device: torch.device, _stream: int) -> Lst
 
 
 def _reversed(lengths: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(N,): for each row the one that stands as far from the end of its sequence as it from the beginning.
+    """(N,): for each row, the row at the mirrored position of its sequence.
 
     >>> _reversed(np.array([3, 1]), np.array([2, 1, 1])).tolist()
     [3, 1, 2, 0]

@@ -1,4 +1,4 @@
-"""Words found by their spelling, in C: words.c. What it computes is what :mod:`hyperspan.words` says."""
+"""Vocabulary lookup in C: words.c. :mod:`hyperspan.words` defines the result."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from hyperspan.kernels import libraries
 
 _SEED = int.from_bytes(os.urandom(8), "little")
-"""Of all hashes in this process, so that no text can be written whose words all collide."""
+"""The hash seed of this process, so that no text can be crafted whose words all collide."""
 
 
 class FoundTokens(NamedTuple):
-    """What is known of a batch of tokens, U of which are distinct."""
+    """The lookup results of a batch of tokens, U of which are distinct."""
 
     place: np.ndarray
-    """(tokens,): the place of each among the distinct ones."""
+    """(tokens,): the index of each among the distinct ones."""
     first: np.ndarray
-    """(U,): the token that is the first of its kind."""
+    """(U,): the first occurrence of each distinct token."""
     words: np.ndarray
     """(U,): the id of the word, 0 for an unknown one."""
     characters: np.ndarray
     """The ids of the characters of all distinct tokens, one token after the other."""
     counts: np.ndarray
-    """(U,): how many characters each has."""
+    """(U,): the number of characters of each."""
 
 
 _INTEGER, _ADDRESS, _LINES = ctypes.c_int64, ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int64)
@@ -34,7 +34,7 @@ _INDEX = (ctypes.c_char_p, _ADDRESS, _ADDRESS, _INTEGER, ctypes.c_uint64)
 
 
 class CompiledIndex:
-    """The ids of the words in the bytes of a words.txt. A word that is there twice is a ValueError that has its id."""
+    """The ids of the words in the bytes of a words.txt. A duplicate word raises a ValueError with its id."""
 
     def __init__(self, data: bytes, count: int):
         library = libraries.compiled().library
@@ -55,9 +55,9 @@ class CompiledIndex:
     def look_up(
         self, count: int, tokens: bytes, keys: bytes, fallback: bytes | None, character_ids: np.ndarray
     ) -> FoundTokens:
-        """What is known of the tokens. `keys` are they as they are looked up, `fallback` as they are where that fails.
+        """Look up tokens. `keys` are the forms to look up, `fallback` the forms to try if that fails.
 
-        In all three a token is a line, but the last has no line break.
+        In all three a token is a line; the last has no line break.
         """
         numbers = np.empty(4 * count + len(tokens) + 1, np.int64)
         lines = (tokens, len(tokens), keys, len(keys), fallback, len(fallback or b""))

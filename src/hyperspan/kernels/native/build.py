@@ -1,8 +1,8 @@
-"""Compiles the C kernels into this folder: ``python src/hyperspan/kernels/native/build.py``. Installing hyperspan does
+"""Compile the C kernels into this folder: ``python src/hyperspan/kernels/native/build.py``. Installing hyperspan does
 the same.
 
-The compiler is cc, gcc or clang, the first that is there. Set the environment variable CC to choose another, also one
-for another processor; CC=none leaves the kernels out.
+The compiler is the first found of cc, gcc and clang. Set the environment variable CC to choose another, such as a
+cross-compiler; CC=none leaves the kernels out.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ LIBRARY = "libkernels.so"
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
 SOURCES = ("joint", "menus", "chains", "tokens", "words", "threads", "cpu")
-"""What is compiled once, for every processor; what takes longest begins first."""
+"""The sources compiled once, for every processor; the slowest to compile come first."""
 PROCESSORS = {
     "v4bf16": ["-march=x86-64-v4", "-mavx512bf16", "-mprefer-vector-width=512"],
     "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
     "v3": ["-march=x86-64-v3"],
 }
-"""The encoder is compiled for each of these and for any processor, so that what was built here runs elsewhere too."""
+"""The encoder is compiled for each of these and for a baseline processor, so that a build runs on other machines
+too."""
 
 MACHINES = {
     "amd64": "x86_64",
@@ -37,13 +38,13 @@ MACHINES = {
     "powerpc64": "ppc64",
     "powerpc64le": "ppc64le",
 }
-"""What pip calls processors that compilers call otherwise."""
+"""The names that pip uses for processors that compilers name differently."""
 
 
 def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Path | None:
-    """Compiles the library and returns it; None where there is no compiler, which it says.
+    """Compile the library and return its path; without a compiler, warn and return None.
 
-    A compiler may be too old for the newest processors alone: then the encoder does without them.
+    If a compiler is too old for the newest processors, the encoder is built without them.
     """
     target = folder / LIBRARY
     try:
@@ -60,7 +61,7 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
                     warn(f"the kernels for {name} were left out, since the compiler cannot make them: {_reason(error)}")
             linked = folder / f"{os.getpid()}.{LIBRARY}"
             _compile("-shared", "-s", *objects, "-o", str(linked), "-lm", "-pthread")
-            linked.replace(target)  # at once, for processes that start meanwhile
+            linked.replace(target)  # atomic, for processes that start meanwhile
     except (OSError, subprocess.CalledProcessError) as error:
         warn(f"the C kernels were not compiled, so hyperspan needs PyTorch for all that it computes: {_reason(error)}")
         target.unlink(missing_ok=True)
@@ -75,7 +76,7 @@ def machine() -> str:
 
 
 def _object(place: str, source: str, name: str, flags: list[str] | None = None) -> str:
-    """Compiles a source under a name of its own, and returns where its object is."""
+    """Compile a source under a separate name, and return the path of its object."""
     made = str(Path(place) / f"{name}.o")
     _compile(*FLAGS, *(flags or []), f"-DVARIANT={name}", "-c", str(HERE / f"{source}.c"), "-o", made)
     return made
