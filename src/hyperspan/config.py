@@ -572,12 +572,12 @@ class Config:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
-        """The configuration that tables of tables describe; what they leave out has its default."""
+        """Make a configuration from a mapping of sections; missing keys have their defaults."""
         return build(cls, given, RENAMED)
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
-        """The configuration in a TOML file, or the shipped one of a name, with ``section.key=value`` overrides."""
+        """Read a TOML file, or the shipped configuration of this name, and apply ``section.key=value`` overrides."""
         path = find_config(path)
         tables = read_toml(read_text(path), str(path), "hyperspan init writes a configuration for a corpus")
         try:
@@ -588,7 +588,7 @@ class Config:
 
     @classmethod
     def of_model(cls, folder: Path) -> Config:
-        """The configuration of the model in a folder."""
+        """Read the configuration of the model in a folder."""
         path = folder / "config.toml"
         if not path.is_file():
             raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
@@ -601,11 +601,11 @@ class Config:
 
     @classmethod
     def from_toml(cls, text: str) -> Config:
-        """The configuration that a TOML text holds."""
+        """Parse a configuration from TOML."""
         return cls.from_mapping(read_toml(text))
 
     def override(self, overrides: Iterable[str]) -> Config:
-        """This configuration with some values replaced, each given as ``section.key=value``."""
+        """Return a copy with some values replaced, each given as ``section.key=value``."""
         config = self
         for given in overrides:
             name, equals, value = given.partition("=")
@@ -660,7 +660,7 @@ class Config:
         return {**sections, "plugins": dict(self.plugins)}
 
     def to_toml(self) -> str:
-        """TOML that :meth:`read` reads back to the same configuration."""
+        """Return the configuration as TOML; :meth:`read` reads it back."""
         tables = self.tables()
         plugins = {f"plugins.{to_key(name)}": table for name, table in tables.pop("plugins").items()}
         lines: list[str] = []

@@ -47,8 +47,12 @@ class Calibration:
 
 
 def calibrate(probabilities: Sequence[float], correct: Sequence[bool], *, bins: int = BINS) -> Calibration:
-    """The calibration of probabilities, given which predictions are correct. Bins have equal width.
+    """Measure how well probabilities are calibrated, given which predictions are correct.
 
+    Returns the expected calibration error (`ece`), the Brier score (`brier`), and `bins` bins of equal width with their
+    mean probability and share of correct predictions.
+
+    >>> from hyperspan.evaluation.calibration import calibrate
     >>> found = calibrate([0.9, 0.9, 0.9, 0.3], [True, True, False, False])
     >>> round(found.ece, 4), round(found.brier, 4)
     (0.25, 0.23)

@@ -87,6 +87,8 @@ def find_errors(gold: Scorable, *systems: Scorable) -> ErrorReport:
     listed once, with both. A system is right about another's difference if it has the gold mention and not the wrong
     one.
 
+    >>> from hyperspan import Mention, Sentence
+    >>> from hyperspan.evaluation.errors import find_errors
     >>> words, zoo, city = ("the", "Seattle", "zoo"), Mention(0, 3, "FAC"), Mention(1, 2, "GPE")
     >>> gold, flat, inner = ([Sentence(words, mentions)] for mentions in ([zoo, city], [zoo], [city]))
     >>> [(one.kind, one.gold) for one in find_errors(gold, flat).errors[0].differences]

@@ -100,11 +100,14 @@ class Macro:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of `evaluate`."""
+    """The result of :func:`evaluate`. A score has `precision`, `recall`, `f1` and the counts they come from."""
 
     micro: Score
+    """Over all mentions."""
     macro: Macro
+    """The mean over the types."""
     per_type: dict[str, Score]
+    """By type."""
     overlapping: Score
     """In sentences where two gold mentions share a word."""
     non_overlapping: Score

@@ -30,6 +30,7 @@ def draw_hypergraph(
     words. `show` selects the hypergraph, the hyperpath or both. `structure` is one of `DIAGRAMS` in
     :mod:`hyperspan.render.hypergraphs`. A hypergraph with more than `most_edges` hyperedges is refused.
 
+    >>> from hyperspan import Mention, draw_hypergraph
     >>> svg = draw_hypergraph(["Israeli", "UN"], [Mention(1, 2, "ORG")])
     >>> svg.startswith("<svg") and "ORG" in svg
     True

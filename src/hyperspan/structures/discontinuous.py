@@ -57,6 +57,8 @@ class DiscontinuousHypergraph(Distribution):
     A mention has one part, ``(start, end, type)``, or up to `parts` of them, ``(start, end, type, ((start, end), …))``
     with words between them. With `parts` = 1 this is the :class:`SegmentalHypergraph`. Everything is exact.
 
+    >>> import torch
+    >>> from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
     >>> zeros = torch.zeros(1, 3, 1)
     >>> first, later = torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 1, 1)
     >>> scores = DiscontinuousScores(zeros, zeros, first[:, :, :0], first, first, gap=later, last=later)

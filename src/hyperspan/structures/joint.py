@@ -43,7 +43,8 @@ class JointSegmentalHypergraph(Distribution):
     ignored. Without pair scores this is the :class:`SegmentalHypergraph`. Everything is exact and takes O(n c 4^g) for
     the largest group of g types.
 
-    >>> from hyperspan.structures import EdgeScores
+    >>> import torch
+    >>> from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph
     >>> zeros = torch.zeros(1, 1, 2)
     >>> edges = EdgeScores(zeros, zeros, torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 1, 2))
     >>> never = torch.full((1, 1, 1, 2, 2), float("-inf"))

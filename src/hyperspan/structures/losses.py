@@ -22,6 +22,14 @@ def softmax_margin(
 
     T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), and
     everything else costs 0. Gold mentions wider than c are on no hyperpath and do not count as starts.
+
+    >>> import torch
+    >>> from hyperspan.structures import EdgeScores, softmax_margin
+    >>> start, width = torch.zeros(1, 2, 1), torch.zeros(1, 2, 2, 1)
+    >>> scores = EdgeScores(absent=start, present=start, extend=width[:, :, 1:], close=width)
+    >>> augmented = softmax_margin(scores, [{(0, 2, 0)}], lengths=[2], beta=3.0)
+    >>> augmented.absent.flatten(), augmented.present.flatten()
+    (tensor([3., 0.]), tensor([0., 1.]))
     """
     batch, n, c, m = scores.close.shape
     paths = hyperpaths_of(gold, check_lengths(lengths, batch, n), c, m, scores.close.device)
@@ -66,7 +74,8 @@ def negative_log_likelihood(
     With `marks`, sentences are partially annotated: p(gold) sums over all sets that agree with the annotation. A start
     and type has no margin if nothing is listed there and some mention is unknown.
 
-    >>> from hyperspan.structures import EdgeScores
+    >>> import torch
+    >>> from hyperspan.structures import EdgeScores, negative_log_likelihood
     >>> scores = EdgeScores(*(torch.zeros(1, 3, 1),) * 2, torch.zeros(1, 3, 1, 1), torch.zeros(1, 3, 2, 1))
     >>> values, too_wide = negative_log_likelihood(scores, [{(0, 1, 0), (0, 3, 0)}], lengths=[3])
     >>> values  # five possible mentions; the one of three words is wider than c = 2 and left out

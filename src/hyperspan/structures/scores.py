@@ -22,18 +22,23 @@ class EdgeScores(ScoreTensors):
 
     Indexed by sentence, start `i`, width `w = j - i` (how many words follow the first) and type `k`:
 
-    ============  ==============  ==================  ==========================================================
-    field         hyperedge       shape               choosing it means
-    ============  ==============  ==================  ==========================================================
-    ``absent``    T → X           (B, n, m)           no mention of type k starts at i
-    ``present``   T → I           (B, n, m)           at least one does
-    ``extend``    I → I           (B, n, c - 1, m)    none ends at i + w, a longer one follows
-    ``close``     I → X           (B, n, c, m)        one ends at i + w, and it is the longest
-    ``branch``    I → (X, I)      (B, n, c - 1, m)    one ends at i + w, and a longer one follows
-    ============  ==============  ==================  ==========================================================
+    | field     | hyperedge  | shape            | choosing it means                             |
+    |-----------|------------|------------------|-----------------------------------------------|
+    | `absent`  | T → X      | (B, n, m)        | no mention of type k starts at i              |
+    | `present` | T → I      | (B, n, m)        | at least one does                             |
+    | `extend`  | I → I      | (B, n, c - 1, m) | none ends at i + w, a longer one follows      |
+    | `close`   | I → X      | (B, n, c, m)     | one ends at i + w, and it is the longest      |
+    | `branch`  | I → (X, I) | (B, n, c - 1, m) | one ends at i + w, and a longer one follows   |
 
-    ``branch`` is ``extend + close`` unless given (the paper ties them). c, the number of widths, may be larger than n.
-    Entries that reach beyond a sentence are padding: they may hold anything. A score of -inf makes an edge impossible.
+    B is the number of sentences, n the longest length, m the number of types, and c the number of widths, which may be
+    larger than n. `branch` is `extend + close` unless given (the paper ties them). Entries that reach beyond a sentence
+    are padding: they may hold anything. A score of -inf makes an edge impossible.
+
+    >>> import torch
+    >>> from hyperspan import EdgeScores
+    >>> start, width = torch.zeros(1, 5, 2), torch.zeros(1, 5, 3, 2)
+    >>> EdgeScores(absent=start, present=start, extend=width[:, :, 1:], close=width)
+    EdgeScores(B=1, n=5, c=3, m=2, tied, torch.float32 on cpu)
     """
 
     absent: Tensor

@@ -45,8 +45,10 @@ class SegmentalHypergraph(Distribution):
     set (every hyperpath has an edge of -inf), its `log_partition` and `log_prob` are -inf; its other values are finite
     but meaningless.
 
-    >>> zeros = torch.zeros(1, 2, 1)
-    >>> scores = EdgeScores(absent=zeros, present=zeros, extend=torch.zeros(1, 2, 1, 1), close=torch.zeros(1, 2, 2, 1))
+    >>> import torch
+    >>> from hyperspan import EdgeScores, SegmentalHypergraph
+    >>> start, width = torch.zeros(1, 2, 1), torch.zeros(1, 2, 2, 1)
+    >>> scores = EdgeScores(absent=start, present=start, extend=width[:, :, 1:], close=width)
     >>> words = SegmentalHypergraph(scores, lengths=[2])
     >>> words.log_partition.exp()  # three possible mentions, so eight equally probable sets
     tensor([8.])
@@ -56,6 +58,7 @@ class SegmentalHypergraph(Distribution):
     """
 
     def __init__(self, scores: EdgeScores, lengths: Tensor | Sequence[int]):
+        """Make the distribution from the scores of a batch and the number of words of each sentence."""
         batch, n, c, m = scores.close.shape
         self.scores = scores
         self.lengths = check_lengths(lengths, batch, n)
@@ -110,6 +113,7 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def log_partition(self) -> Tensor:
+        """(B,): log Z, the logarithm of the sum of exp(score) over all mention sets."""
         return self.chain_log_partition.sum((1, 2))
 
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
@@ -144,6 +148,7 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def marginals(self) -> Tensor:
+        """(B, n, c, m): the probability of each mention, by start, width and type; 0 in padding."""
         return chains.marginals(self.scores, self.lengths, differentiable=self.scores.needs_gradient)
 
     @property
@@ -166,6 +171,7 @@ class SegmentalHypergraph(Distribution):
 
     @property
     def entropy(self) -> Tensor:
+        """(B,): the entropy of the distribution over mention sets, in nats."""
         layout, packed = self._layout, self._packed
         log_absent, log_stopped = chains.log_posteriors(layout, packed)
         posteriors = chains.choices_from(layout, log_absent.exp(), log_stopped.exp())
@@ -259,6 +265,7 @@ class SegmentalHypergraph(Distribution):
 
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+        """k independent samples of each sentence's set; the same generator state gives the same samples."""
         check_count(k)
         exact = self._in_float64()
         chains.check_possible(exact.chain_log_partition)
