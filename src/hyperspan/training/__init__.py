@@ -1,1 +1,1 @@
-"""Learning a model from annotated sentences, and what a run leaves behind."""
+"""Training: learn a model from annotated sentences, with logs, checkpoints and model cards."""

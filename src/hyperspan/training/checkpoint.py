@@ -1,6 +1,6 @@
-"""Checkpoints: everything that training needs to go on as if it had never stopped, in one safetensors file.
+"""Checkpoints: everything that training needs to resume as if it had never stopped, in one safetensors file.
 
-A checkpoint is written beside its name and renamed, so a kill or a full disk at any moment leaves the one before or the
+A checkpoint is written to a temporary file and renamed, so a kill or a full disk leaves either the previous one or the
 new one.
 """
 
@@ -26,14 +26,14 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 CHECKPOINT = "checkpoint.safetensors"
-"""Its name in the folder of a run."""
+"""The file name in the folder of a run."""
 NUMBER = "#"
-"""Ends the names of what was a number, not a tensor."""
+"""The name suffix of entries that were numbers, not tensors."""
 
 
 @contextmanager
 def while_there_is_room(folder: Path) -> Iterator[None]:
-    """Says what a full disk means for the run in a folder."""
+    """Turn a full disk into an error that explains how to resume the run."""
     try:
         yield
     except OSError as error:
@@ -46,12 +46,11 @@ def while_there_is_room(folder: Path) -> Iterator[None]:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """The optimizer's state by the names of its parameters; lists (L-BFGS has some) part by part, numbers marked as
-    such."""
+    """The optimizer's state by parameter name; lists (of L-BFGS) item by item, numbers marked as such."""
     tensors: dict[str, Tensor] = {}
     for index, state in optimizer.state_dict()["state"].items():
         for key, value in state.items():
-            # "al" is scratch paper, with holes, that L-BFGS makes anew.
+            # "al" is scratch space with gaps, which L-BFGS recreates.
             for place, part in enumerate(value if isinstance(value, list) and key != "al" else ()):
                 tensors[f"optimizer/{names[index]}/{key}.{place}"] = part
             if isinstance(value, (int, float)):
@@ -62,7 +61,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dic
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
-    """Puts back what :func:`optimizer_tensors` took."""
+    """Restore the state that :func:`optimizer_tensors` saved."""
     states: dict[int, dict[str, Any]] = {}
     lists: dict[tuple[int, str], dict[int, Tensor]] = {}
     for name, tensor in tensors.items():
@@ -71,7 +70,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
             index = names.index(parameter)
             key, _, place = key.partition(".")
             if place:
-                # A file's tensors begin anywhere in memory, and products of vectors are rounded by where they begin.
+                # Tensors read from a file may be unaligned, and alignment changes the rounding of dot products.
                 lists.setdefault((index, key), {})[int(place)] = tensor.clone()
             elif key.endswith(NUMBER):  # not cast to the type of the parameter, as tensors are
                 states.setdefault(index, {})[key.removesuffix(NUMBER)] = tensor.item()
@@ -83,7 +82,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensor
 
 
 def settings_of(checkpoint: Path) -> dict[str, Any]:
-    """What the run of a checkpoint was begun with, of the keys that may be "auto"."""
+    """The values that the run of a checkpoint started with, for keys that may be "auto"."""
     with readable(checkpoint), safe_open(checkpoint, framework="pt") as file:
         state = json.loads((file.metadata() or {}).get("state", "{}"))
     return Config.from_toml(state["config"]).values(SETTLED) if "config" in state else {}
@@ -102,14 +101,14 @@ MAY_CHANGE = {
     "temperatures",
     "biases",
 }
-"""What a run may be resumed with other values of."""
+"""The keys that may change when a run is resumed."""
 FILES = {"vectors", "clusters", "name", "teacher", "text", "start"}
-"""Where files lie does not matter either: what was read from them is compared, or their bytes
-(:func:`fingerprint_of_built`)."""
+"""File paths may change too: their content is compared instead (:func:`fingerprint_of_built`)."""
 
 
 def difference(one: Config, other: Config) -> str | None:
-    """The first key in which two configurations differ that may not, or None. Where the data lie does not matter."""
+    """The first key in which two configurations differ but must not, or None. The location of the data does not
+    matter."""
     others = other.tables()
     for section, values in one.tables().items():
         for key in values | others[section] if section != "data" else ():
@@ -119,8 +118,7 @@ def difference(one: Config, other: Config) -> str | None:
 
 
 def fingerprint(sentences: Sequence[Sentence]) -> str:
-    """The same for the same words, mentions and marks of partial annotation in the same order, with the same words
-    around them."""
+    """A fingerprint of sentences: words, mentions, partial annotation, order and document context."""
     digest = hashlib.sha256()
     for sentence in sentences:
         mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
@@ -134,10 +132,10 @@ def fingerprint(sentences: Sequence[Sentence]) -> str:
 
 
 def fingerprint_of_built(model: nn.Module, vocabulary: Vocabulary) -> str:
-    """The same for the same vocabulary and the same numbers that do not learn, which are not in a checkpoint."""
+    """A fingerprint of the vocabulary and of the frozen tensors, which are not in a checkpoint."""
     known = {entry.name: getattr(vocabulary, entry.name) for entry in fields(vocabulary)}
     known["words"] = list(vocabulary.words)
-    # The build of an encoder shows in its parameters; its description differs by the version of transformers.
+    # An encoder's architecture shows in its parameters; its description varies with the version of transformers.
     known["transformer"] = known["transformer"].get("tokenizer")
     digest = hashlib.sha256(json.dumps(known).encode())
     learning = {name for name, parameter in model.named_parameters() if parameter.requires_grad}

@@ -1,4 +1,4 @@
-"""The sentences of a run: reads the corpora that a configuration names, each with the labels that it annotates."""
+"""Read the corpora of a configuration, each with the labels that it annotates."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class TrainingData:
     """The sentences of a run."""
 
     train: Sequence[Sentence]
-    """What the model learns from."""
+    """The training sentences."""
     dev: Sequence[Sentence]
-    """What it is scored on; empty for none."""
+    """The dev sentences; empty for none."""
 
 
 def read_data(config: Config, problems: Problems) -> TrainingData:
-    """The sentences of the corpora that a configuration names."""
+    """Read the sentences of the corpora of a configuration."""
     train = [sentence for text in read_train(config, problems) for sentence in text]
     return TrainingData(train, read_dev(config, problems))
 
@@ -49,7 +49,7 @@ def read_train(config: Config, problems: Problems | None = None) -> list[list[Se
 
 
 def read_dev(config: Config, problems: Problems | None = None) -> list[Sentence]:
-    """The sentences of dev, each with the labels that its corpus annotates where corpora may differ in that."""
+    """Read the dev sentences, each with the labels that its corpus annotates, if corpora differ in that."""
     found: list[list[Sentence]] = []
     for corpus in config.data.dev_corpora:
         documents = list(read_texts(corpus, config, problems, gold_known=False))
@@ -58,15 +58,16 @@ def read_dev(config: Config, problems: Problems | None = None) -> list[Sentence]
 
 
 def read_as_annotated(corpus: CorpusConfig, config: Config, problems: Problems | None = None) -> list[Sentence]:
-    """The sentences of a corpus that a model was not trained on, which annotates the labels that occur in it."""
+    """Read a corpus that a model was not trained on; it annotates the labels that occur in it."""
     documents = _annotated(list(read_texts(corpus, config, problems, gold_known=False)), corpus)
     return [sentence for text in documents for sentence in text]
 
 
 def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) -> list[list[Sentence]]:
-    """The sentences with the labels of which their corpus has all mentions: those that it says, or that occur in it.
+    """Mark sentences with the labels that their corpus annotates completely: those it declares, or those that occur in
+    it.
 
-    A sentence that names its labels itself keeps them, also those that occur nowhere: it says that it has no such
+    A sentence that declares its own labels keeps them, even labels that never occur: it states that it has no such
     mention.
     """
     found = frozenset(mention.label for text in documents for sentence in text for mention in sentence.mentions)
@@ -80,15 +81,15 @@ def _annotated(documents: Sequence[Sequence[Sentence]], corpus: CorpusConfig) ->
 
 
 def _in_scope(sentence: Sentence, types: frozenset[str], is_limit: bool) -> Sentence:
-    """The sentence, which says nothing about other types than these, unless it names its own and these are no limit."""
+    """Restrict the annotation of a sentence to these types, unless it declares its own and `is_limit` is false."""
     scope = sentence.annotated or AnnotationScope()
     own = types if scope.types is None else scope.types & types if is_limit else scope.types
     return evolve(sentence, annotated=evolve(scope, types=own))
 
 
 def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
-    """Raises an InputError where corpora annotate types that none has, or a model cannot learn from what is annotated
-    in part."""
+    """Raise an InputError if corpora declare types that never occur, or if a model cannot learn from the partial
+    annotation."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     listed = {label for corpus in config.data.train_corpora for label in corpus.annotated}
     if unknown := sorted(listed - labels):
@@ -123,7 +124,7 @@ def _is_partial_within_types(sentence: Sentence) -> bool:
 
 
 def teaches(sentence: Sentence) -> bool:
-    """Whether something is known of a sentence: a mention, or that something is none."""
+    """Whether a sentence has any annotation: a mention, or a span known not to be one."""
     scope = sentence.annotated
     return bool(len(sentence)) and (
         scope is None or not scope.is_empty or bool(sentence.mentions or sentence.forbidden)
@@ -131,10 +132,9 @@ def teaches(sentence: Sentence) -> bool:
 
 
 def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence]) -> ExpectedRates | None:
-    """The mentions a word that each label is expected to have, as configured or as in dev; None where no penalty is
-    wanted.
+    """The expected mentions per word of each label, as configured or as in dev; None without a penalty.
 
-    Of a label without a mention in dev, which may be small, no rate is known.
+    A label without mentions in dev, which may be small, has no known rate.
     """
     weight, given = config.partial.rate_weight, config.partial.rates
     if not weight:
@@ -150,8 +150,8 @@ def expected_rates(config: Config, labels: Sequence[str], dev: Sequence[Sentence
 
 
 def _with_labels_of(documents: Iterable[Sequence[Sentence]], corpus: CorpusConfig) -> Iterator[Sequence[Sentence]]:
-    """The same documents; at their end an InputError if some labels of the corpus's mapping do not occur, or none has a
-    name."""
+    """Pass documents through; at the end, raise an InputError if labels of the corpus's mapping do not occur, or none
+    remains."""
     seen: set[str] = set()
     for text in documents:
         seen.update(mention.label for sentence in text for mention in sentence.mentions)
@@ -169,7 +169,7 @@ def _with_labels_of(documents: Iterable[Sequence[Sentence]], corpus: CorpusConfi
 
 
 def _relabelled(sentence: Sentence, corpus: CorpusConfig, problems: Problems) -> Sentence:
-    """The sentence with the model's labels for those of its corpus."""
+    """Rename the labels of a sentence from those of its corpus to the model's."""
     if not corpus.labels or (not sentence.is_partial and all(m.label not in corpus.labels for m in sentence.mentions)):
         return sentence
     names = {mention: corpus.labels.get(mention.label, mention.label) for mention in sentence.mentions}
@@ -181,9 +181,9 @@ def _relabelled(sentence: Sentence, corpus: CorpusConfig, problems: Problems) ->
 
 
 def _with_renamed_marks(sentence: Sentence, names: Mapping[str, str]) -> Sentence:
-    """The words with the scope and the forbidden spans by the model's labels, and without mentions.
+    """The sentence with scope and forbidden spans in the model's labels, and without mentions.
 
-    Where several labels become one, that is known only where all of them are.
+    Where several labels become one, that label is known only where all of them are.
     """
     if not sentence.is_partial:
         return evolve(sentence, mentions=(), duplicates=())
@@ -212,7 +212,7 @@ def read_sentences(
     gold_known: bool = True,
     context: int | None = None,
 ) -> list[Sentence]:
-    """All sentences of a corpus, its mentions by tokens, as :func:`read_texts` reads them."""
+    """Read all sentences of a corpus, with mentions in tokens; see :func:`read_texts`."""
     documents = read_texts(corpus, config, problems, gold_known=gold_known, context=context)
     return [sentence for text in documents for sentence in text]
 
@@ -226,13 +226,12 @@ def read_texts(
     context: int | None = None,
     labels_occur: bool = False,
 ) -> Iterator[list[Sentence]]:
-    """The sentences of each document of a corpus.
+    """Read the sentences of each document of a corpus.
 
-    Documents without sentences are split by the model's tokenizer. In training, tokens are cut and sentences joined
-    where a mention asks for it; with `gold_known` false they are cut as any text is, and mentions that do not fit are
-    in no sentence. `context` are the words of the document around each sentence, by default as many as the model reads.
-    With `labels_occur` it is an error if the corpus has no mention of a label that it is to rename, or none that is
-    left.
+    Documents without sentences are split by the model's tokenizer. In training, tokens are split and sentences joined
+    where a mention requires it; with `gold_known` false, text is split as in inference, and mentions that do not fit
+    are left out. `context` is the number of context words around each sentence, by default as many as the model reads.
+    With `labels_occur`, it is an error if a label to rename has no mention, or if none is left.
     """
     problems = problems if problems is not None else Problems()
     corpus = CorpusConfig(corpus) if isinstance(corpus, str) else corpus

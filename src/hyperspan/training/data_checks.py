@@ -1,5 +1,4 @@
-"""Looks at the data before time is spent on them: what cannot be learnt is an error, what a user may not expect is a
-note.
+"""Check the data before training: data that cannot be learnt from is an error, surprises are notes.
 
 Each is one sentence. Notes do not stop a run.
 """
@@ -21,21 +20,21 @@ from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
 FEW_SENTENCES = 5
-"""From fewer training sentences a model learns nothing that holds for other text."""
+"""With fewer training sentences, a model learns nothing that generalises."""
 MOST_INSIDE = 0.1
-"""The share of mentions that may begin or end inside a word before that looks like a mistake."""
+"""The share of mentions that may begin or end inside a word before it looks like a mistake."""
 FEW_MENTIONS = 10
-"""Labels with fewer training mentions are found rarely."""
+"""Labels with fewer training mentions are rarely found."""
 SHOWN = 8
-"""The labels that a note names."""
+"""The maximum number of labels that a note lists."""
 SHARED = 0.1
 """The share of dev that may also be in train; in common corpora it is below a twentieth."""
 WITHOUT_MENTIONS = 0.8
-"""The share of training sentences without mentions above which they look as if nobody had annotated them."""
+"""The share of training sentences without mentions above which they look unannotated."""
 
 
 class DataReader(Protocol):
-    """What these checks ask of a model."""
+    """The part of a model's interface that these checks use."""
 
     config: Config
     labels: tuple[str, ...]
@@ -52,7 +51,7 @@ class DataReader(Protocol):
 
 
 def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool = False) -> None:
-    """Raises an InputError where a model of this configuration can learn nothing from the training sentences.
+    """Raise an InputError if a model of this configuration can learn nothing from the training sentences.
 
     `finds_parts` says whether such a model finds discontinuous mentions.
 
@@ -91,7 +90,7 @@ def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool =
 
 
 def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """What a user may not expect of the data, in one sentence each."""
+    """Notes on surprises in the data, one sentence each."""
     yield from _about_train(model, train)
     yield from _about_partial(model.config, train, dev)
     yield from _about_language(model.config, train)
@@ -107,7 +106,7 @@ def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sente
 
 
 def offset_notes(problems: Problems, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """A sentence where many mentions begin or end inside a word, as when offsets are one off."""
+    """A note if many mentions begin or end inside a word, as with offsets that are off by one."""
     lost = problems.notes.get(IN_NO_SENTENCE, 0)
     inside, total = problems.notes.get(INSIDE_TOKENS, 0) + lost, len(_mentions([*train, *dev])) + lost
     if inside > MOST_INSIDE * total:
@@ -147,7 +146,7 @@ def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
 
 
 def _about_parts(limits: DiscontinuousConfig, mentions: Sequence[Mention]) -> Iterator[str]:
-    """What of discontinuous mentions is beyond the limits of a model that finds such."""
+    """Notes on discontinuous mentions beyond the limits of a discontinuous model."""
     parted = [mention for mention in mentions if mention.fragments]
     for key, limit, what, sizes in (
         ("parts", limits.parts, "have more parts", [len(mention.parts) for mention in parted]),
@@ -162,8 +161,7 @@ def _about_parts(limits: DiscontinuousConfig, mentions: Sequence[Mention]) -> It
 
 
 def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """How much is annotated in part, what looks predicted, and whether something says how many mentions the rest
-    has."""
+    """Notes on partial annotation: how much, what looks predicted, and whether mention rates are known for the rest."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     partial = [one for one in train if one.is_partial and not (one.annotated and one.annotated.covers_labels(labels))]
     if partial and not config.data.is_listed:
@@ -184,7 +182,7 @@ def _about_partial(config: Config, train: Sequence[Sentence], dev: Sequence[Sent
 
 
 def _about_language(config: Config, train: Sequence[Sentence]) -> Iterator[str]:
-    """English vectors, or an English model to start from, for another language."""
+    """A note on English vectors or an English start model for another language."""
     english = {
         "words.vectors": config.words.vectors if config.words.vectors == BUNDLED else "",
         "training.start": config.training.start if config.training.start in bundled_models() else "",
@@ -198,7 +196,7 @@ def _about_language(config: Config, train: Sequence[Sentence]) -> Iterator[str]:
 
 
 def _about_annotation(train: Sequence[Sentence], mentions: Sequence[Mention]) -> Iterator[str]:
-    """Too little of it."""
+    """Notes on too little annotation."""
     if len(train) < FEW_SENTENCES:
         yield (
             f"train has {counted(len(train), 'sentence')}, which the model can learn by heart but not generalise from; "
@@ -241,7 +239,7 @@ def _about_labels(model: DataReader, train: Sequence[Sentence], dev: Sequence[Se
 
 
 def _about_shared(train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
-    """Dev sentences that the model is trained on."""
+    """A note on dev sentences that also occur in train."""
     advice = "hyperspan split makes train and dev of one corpus"
     known = {sentence.tokens for sentence in train}
     texts = [sentence.tokens for sentence in dev if len(sentence)]
@@ -272,7 +270,7 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def _share(part: int, whole: int, noun: str) -> str:
-    """A part of a number, also in percent.
+    """Format a share as a count and in percent.
 
     >>> _share(3, 12, "dev sentence")
     '3 of 12 dev sentences (25%)'

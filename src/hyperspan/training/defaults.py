@@ -1,6 +1,6 @@
-"""Settings that follow from the corpus: the one place that chooses what a configuration leaves to "auto".
+"""Defaults that depend on the corpus: the one place that chooses the values of "auto" keys.
 
-The numbers come from runs on parts of 30 to 3,000 sentences of GENIA, LitBank and GUM, chosen on dev.
+The numbers come from runs on subsets of 30 to 3,000 sentences of GENIA, LitBank and GUM, chosen on dev.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hyperspan.types import Sentence
 START = "english"
 """The bundled model that small English corpora start from."""
 MOST_TO_START = 3_000
-"""Sentences up to which that pays."""
+"""The largest number of sentences for which a warm start helps."""
 LARGE = 5_000
-"""Sentences from which on a larger model pays."""
+"""The number of sentences from which a larger model helps."""
 SCORINGS = 20
-"""On dev, in a run."""
+"""The number of dev evaluations in a run."""
 SHAPE = (
     "encoder.layers",
     "encoder.hidden",
@@ -31,18 +31,19 @@ SHAPE = (
     "characters.encoder",
     "words.dimension",
 )
-"""What a warm start takes from its model. Who sets one of these otherwise, or other vectors, starts from none."""
+"""The keys that a warm start takes from its model. A user who changes one of these, or the vectors, gets no warm
+start."""
 
 NO_LSTM = "fofe"
-"""The kind of model that reads words without an LSTM, so that nothing can learn to predict words."""
+"""The kind of model without a word LSTM, for which the language-model loss is impossible."""
 
 
 @dataclass(frozen=True)
 class CorpusFacts:
-    """What the choices depend on."""
+    """The facts about a corpus that the choices depend on."""
 
     sentences: int
-    """Those that a corpus repeats count once."""
+    """The number of distinct sentences."""
     english: bool
 
     @classmethod
@@ -59,7 +60,7 @@ class Fitted:
 
 
 def fitted(config: Config, corpus: CorpusFacts) -> Fitted:
-    """The configuration for a corpus: every "auto" becomes a value, and everything else stays.
+    """Replace every "auto" of a configuration by a value for a corpus; everything else stays.
 
     >>> small = fitted(Config(), CorpusFacts(300, english=False)).config
     >>> small.training.batch_size, small.training.epochs, small.training.learning_rate
@@ -73,13 +74,13 @@ def fitted(config: Config, corpus: CorpusFacts) -> Fitted:
 
 
 def usual_steps(config: Config, corpus: CorpusFacts) -> dict[str, float]:
-    """What would be chosen for the size and number of steps, whatever the configuration says."""
+    """The default size and number of steps for a corpus, ignoring the configuration's values."""
     keys = ("training.batch_size", "training.learning_rate", "training.epochs")
     return fitted(config.with_values(dict.fromkeys(keys, AUTO)), corpus).config.values(keys)
 
 
 def typical(config: Config) -> Config:
-    """The configuration for some corpus: for checks before the corpus and other files are read."""
+    """The configuration for a typical corpus, for checks before any file is read."""
     if config.is_auto("words.dimension"):
         config = config.with_values({"words.dimension": 100})
     return fitted(config, CorpusFacts(1_000, english=False)).config
@@ -100,7 +101,7 @@ def _features(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
 
 
 def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
-    """A small model for small corpora, with much dropout; English brings word vectors along."""
+    """A small model with high dropout for small corpora; English uses the bundled word vectors."""
     large, transformer = corpus.sentences >= LARGE, bool(config.transformer.name)
     start = _start(config, corpus) if config.is_auto("training.start") else config.training.start
     taught = bool(config.distillation.teachers)
@@ -126,13 +127,13 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
 
 
 def _start(config: Config, corpus: CorpusFacts) -> str:
-    """The model that a run starts from where nobody said so."""
+    """The model that a run starts from by default."""
     fits = corpus.english and corpus.sentences <= MOST_TO_START and config.words.vectors in (AUTO, BUNDLED)
     return START if fits and can_start(config) else ""
 
 
 def can_start(config: Config) -> bool:
-    """Whether a model of this configuration can start from :data:`START`: it has no other shape, and is of its kind."""
+    """Whether a model of this configuration can start from :data:`START`: same kind, same shape."""
     others = config.transformer.name or config.distillation.teachers or config.training.optimizer == "lbfgs"
     if others or config.model.kind != "segmental" or START not in bundled_models():
         return False
@@ -151,7 +152,7 @@ def _schedule(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
 
 
 def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
-    """What follows from the choices so far."""
+    """The values that follow from the choices so far."""
     training = config.training
     steps = training.epochs * max(1, -(-corpus.sentences // training.batch_size))
     is_lbfgs = training.optimizer == "lbfgs"

@@ -1,4 +1,4 @@
-"""A training run as people watch it: bars on a terminal; in files a line for each epoch, and at least one a minute."""
+"""Display of a training run: progress bars on a terminal; in files one line per epoch, and at least one per minute."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _ENDINGS = {
 
 
 class EventDisplay:
-    """What shows events on a console has: bars on a terminal, and otherwise at least a line a minute."""
+    """Base class of console displays: progress bars on a terminal, otherwise at least one line per minute."""
 
     def __init__(self, console: Console, *columns: ProgressColumn):
         self._console = console
         self._state = "reading the data"
-        """What is being done, for where there are no bars."""
+        """The current activity, for output without bars."""
         self._printed = time.monotonic()
         self._until_exit = ExitStack()
-        # Standard output is for results: what is printed there meanwhile stays there.
+        # Standard output is for results: it is not redirected.
         self._bars = Progress(
             *columns, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal
         )
@@ -104,7 +104,7 @@ class TrainingDisplay(EventDisplay):
 
     @singledispatchmethod
     def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
-        """Shows an event, each kind in its own way."""
+        """Show an event; each kind has its own method."""
 
     @_show.register
     def _note(self, event: DataNote) -> None:
@@ -187,7 +187,7 @@ def _row(event: EpochFinished, epochs: int) -> str:
 
 
 def _sentence(event: EpochFinished, epochs: int) -> str:
-    """A line that explains itself, for files."""
+    """A self-explanatory line, for files."""
     dev = event.dev
     scores = ""
     if dev:
@@ -202,7 +202,7 @@ def _percent(score: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Two units are precise enough.
+    """Format a duration in at most two units.
 
     >>> [duration(seconds) for seconds in (8.04, 93.4, 7_265)]
     ['8.0 s', '1 min 33 s', '2 h 1 min']

@@ -1,8 +1,9 @@
-"""A student that learns from one or several teachers (Hinton et al. 2015), also on text without annotations.
+"""Distillation: a student learns from one or several teachers (Hinton et al. 2015), also on unlabelled text.
 
 The loss of a sentence is the exact cross-entropy of the student's distribution over mention sets under the teacher's
 (:meth:`hyperspan.structures.Distribution.cross_entropy`). For training sentences it is mixed with the loss of their
-gold mentions. Of several teachers the target is the normalised geometric mean, whose scores are the mean of theirs.
+gold mentions. With several teachers, the target is their normalised geometric mean, whose scores are the mean of
+theirs.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from hyperspan.types import AnnotationScope, Sentence
 from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
-"""Words of the longest unlabelled sentence that is read; longer ones are mostly tables and lists."""
+"""The maximum length of unlabelled sentences in words; longer ones are mostly tables and lists."""
 COPIED = ("encoder.words.", "encoder.tags.", "encoder.clusters.", "encoder.characters.")
-"""What a student may take over from its teacher: all that is known of words by themselves."""
+"""The parameters that a student may copy from its teacher: all context-free word representations."""
 
 
 def read_teachers(config: Config, device: torch.device | str) -> list[Recognizer]:
-    """The teachers that a configuration names."""
+    """Load the teachers of a configuration."""
     return [_read_teacher(name, config, device) for name in config.distillation.teachers]
 
 
@@ -58,14 +59,14 @@ def _read_teacher(name: str, config: Config, device: torch.device | str) -> Reco
 
 
 def context_of(config: Config) -> int:
-    """Words of the document that a model or one of its teachers reads around a sentence, the most of them."""
+    """The largest document context, in words, that a model or one of its teachers reads."""
     teachers = (Config.of_model(folder_of(name)) for name in config.distillation.teachers)
     return max(given.transformer.context if given.transformer.name else 0 for given in (config, *teachers))
 
 
 def new_student(config: Config, teacher: Recognizer) -> Recognizer:
-    """An untrained model with the vocabulary of its teacher, its word vectors, and its characters if they are encoded
-    alike."""
+    """An untrained model with its teacher's vocabulary and word vectors, and its character encoder if it has the same
+    one."""
     config = config.settled()
     torch.manual_seed(config.training.seed)
     student = model_class(config.model.kind)(config, _vocabulary_of_student(config, teacher.vocabulary))
@@ -83,7 +84,7 @@ def new_student(config: Config, teacher: Recognizer) -> Recognizer:
 
 
 def _vocabulary_of_student(config: Config, taught: Vocabulary) -> Vocabulary:
-    """The teacher's, without the tags and the pretrained encoder that the student does not read."""
+    """The teacher's vocabulary, without the tags and the pretrained encoder that the student does not use."""
     tags = taught.tags if config.words.tag_dimension else []
     if tags == taught.tags and not taught.transformer:
         return taught
@@ -91,7 +92,7 @@ def _vocabulary_of_student(config: Config, taught: Vocabulary) -> Vocabulary:
 
 
 def check_labels_known(labels: Iterable[str], teachers: Sequence[Recognizer]) -> None:
-    """Raises an error unless all teachers have all labels of the training data or the student."""
+    """Raise an error unless all teachers have all labels of the training data or the student."""
     labels = set(labels)
     for number, teacher in enumerate(teachers):
         if unknown := sorted(labels - set(teacher.labels)):
@@ -103,7 +104,7 @@ def check_labels_known(labels: Iterable[str], teachers: Sequence[Recognizer]) ->
 
 
 def with_annotated(train: Sequence[Sentence], labels: Iterable[str]) -> Sequence[Sentence]:
-    """The training sentences, which say nothing about those labels of a student that none of them has.
+    """Mark the labels of a student that no training sentence has as unannotated.
 
     Only the teacher teaches these labels.
     """
@@ -126,7 +127,7 @@ class Distillation:
     ):
         self.student, self.teachers, self.sentences = student, teachers, sentences
         self.digest_of_text = digest_of_text
-        """Of all text, not of the sentences: with more epochs more of them are read."""
+        """A digest of all text, not of the sentences: more epochs read more of them."""
         self.config = student.config.distillation
         check_labels_known(student.labels, teachers)
         self.orders = [_order_of_labels(student, teacher) for teacher in teachers]
@@ -136,10 +137,11 @@ class Distillation:
             next(index for index, other in enumerate(models) if index == place or _read_alike(model, other))
             for place, model in enumerate(models)
         ]
-        """For the student and each teacher the first of them that reads sentences as it does, whose batch it takes."""
+        """For the student and each teacher, the first of them that collates sentences in the same way, whose batch it
+        shares."""
 
     def unlabelled(self, epoch: int) -> Sequence[Sentence]:
-        """Every epoch reads the next sentences of the text, and begins again at its end."""
+        """Every epoch reads the next sentences of the text, and starts over at its end."""
         count = len(self.sentences)
         return [self.sentences[(epoch * self.portion + place) % count] for place in range(self.portion if count else 0)]
 
@@ -174,7 +176,7 @@ class Distillation:
             gold, unrepresentable = student.scorer.loss(scores, known, batch.lengths, marks)
             if marks is None:
                 rest = (1 - weights) * own.cross_entropy(taught)
-            else:  # what nobody has annotated is the teacher's alone
+            else:  # only the teacher supervises what is not annotated
                 by_chain = 1 - weights[:, None, None] * to_device([own.known_chains(marks)], student.device)[0]
                 rest = own.cross_entropy(taught, by_chain)
             values = weights * gold + rest
@@ -196,7 +198,7 @@ class Distillation:
 
 
 def _read_alike(one: Recognizer, other: Recognizer) -> bool:
-    """Whether two models make the same batch of a sentence, whatever their labels are."""
+    """Whether two models collate sentences in the same way, regardless of labels."""
 
     def reading(model: Recognizer) -> tuple[object, ...]:
         given = model.config.transformer
@@ -208,17 +210,16 @@ def _read_alike(one: Recognizer, other: Recognizer) -> bool:
 
 
 def _order_of_labels(student: Recognizer, teacher: Recognizer) -> list[int] | None:
-    """Which type of the teacher each type of the student is, None if that is the same; types are independent of each
-    other."""
+    """The teacher's type index for each type of the student, None if the order is the same; types are independent."""
     if student.labels == teacher.labels:
         return None
     return [teacher.labels.index(label) for label in student.labels]
 
 
 def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]], context: int = 0) -> list[Sentence]:
-    """The sentences of the unlabelled text, as many as all epochs need, without those of no words or too many.
+    """Read as many unlabelled sentences as all epochs need, without empty or overlong ones.
 
-    `read` gives the sentences of a corpus; those of plain text have `context` words of their document around them.
+    `read` returns the sentences of a corpus; those of plain text get `context` words of document context.
     """
     path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
     tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
@@ -230,7 +231,7 @@ def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]], c
 
 
 def digest_of_text(config: Config) -> str:
-    """The same for files of the same bytes, whatever their names."""
+    """A digest of the files' bytes, independent of their names."""
     digest = hashlib.sha256()
     for part in _parts(Path(config.distillation.text)):
         for path in sorted(part.rglob("*")) if part.is_dir() else [part]:
@@ -241,7 +242,7 @@ def digest_of_text(config: Config) -> str:
 
 
 def _parts(path: Path) -> list[Path]:
-    """The files of text in a folder; a file, or a folder without any, is one part, a corpus perhaps."""
+    """The text files of a folder; a file, or a folder without text files (perhaps a corpus), is one part."""
     files = sorted(file for file in path.iterdir() if file.name.endswith(TEXT_SUFFIXES)) if path.is_dir() else []
     return files or [path]
 

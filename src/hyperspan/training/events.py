@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True)
 class TrainingEvent:
-    """One thing that happened."""
+    """An event of a training run."""
 
     name: ClassVar[str]
 
@@ -30,7 +30,7 @@ class DataNote(TrainingEvent):
 
 @dataclass(frozen=True)
 class SettingsChosen(TrainingEvent):
-    """What the configuration left to the corpus, by key."""
+    """The values chosen for "auto" keys, by key."""
 
     name = "settings"
     sentences: int
@@ -40,7 +40,7 @@ class SettingsChosen(TrainingEvent):
 
 @dataclass(frozen=True)
 class RunStarted(TrainingEvent):
-    """Training begins, or goes on after `epoch` epochs and `step` steps."""
+    """Training starts, or resumes after `epoch` epochs and `step` steps."""
 
     name = "start"
     epochs: int
@@ -53,12 +53,12 @@ class RunStarted(TrainingEvent):
     epoch: int
     step: int
     settings: dict[str, Any] = field(default_factory=dict)
-    """The values of the keys that may follow from the corpus."""
+    """The values of the keys that may be "auto"."""
 
 
 @dataclass(frozen=True)
 class StepsTaken(TrainingEvent):
-    """Some steps more; `loss` is the mean of the epoch so far."""
+    """More steps were taken; `loss` is the mean of the epoch so far."""
 
     name = "step"
     epoch: int
@@ -82,13 +82,13 @@ class EpochFinished(TrainingEvent):
     seconds: float
     words_per_second: float
     too_wide: int
-    """Gold mentions that the model cannot represent: beyond its limits, or overlapping as its structure does not
-    allow."""
+    """Gold mentions that the model cannot represent: beyond its limits, or overlapping in ways that its structure does
+    not allow."""
 
 
 @dataclass(frozen=True)
 class Hint(TrainingEvent):
-    """What to try, after an epoch or at the end of a run."""
+    """A hint on what to try, after an epoch or at the end of a run."""
 
     name = "hint"
     epoch: int
@@ -97,7 +97,7 @@ class Hint(TrainingEvent):
 
 @dataclass(frozen=True)
 class RunEnded(TrainingEvent):
-    """Training is over, by all epochs or by patience."""
+    """Training ended, after all epochs or by early stopping (patience)."""
 
     name = "end"
     epoch: int

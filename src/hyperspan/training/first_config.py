@@ -1,4 +1,4 @@
-"""The configuration that ``hyperspan init`` writes: short, with what the defaults choose for the corpus as comments."""
+"""The configuration that ``hyperspan init`` writes: short, with the defaults for the corpus as comments."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from hyperspan.toml import to_toml
 from hyperspan.training.defaults import CorpusFacts, fitted
 
 ENOUGH_DISCONTINUOUS = 0.02
-"""The share of mentions from which on the first model finds discontinuous ones. Where it does not, it may start from a
-bundled model."""
+"""The share of discontinuous mentions above which the first model finds them. Below it, the model may start from a
+bundled one."""
 SHOWN = {
     "training": ("start", "epochs", "batch_size", "learning_rate"),
     "words": ("vectors",),
     "characters": ("encoder",),
     "encoder": ("layers", "hidden", "span_hidden", "input_dropout"),
 }
-"""The keys that are shown; training prints all that it chooses."""
+"""The keys to show; training prints all that it chooses."""
 HINTS = {
     "training.start": "  # a model to start from: a bundled one, or a folder",
     "words.vectors": "  # a file of word vectors of the language, such as fastText's .vec",
 }
-"""What a key could have that has nothing."""
+"""Example values for keys that are empty."""
 ALL_KEYS = "https://hyperspan-nlp.github.io/hyperspan/reference/configuration.html"
 
 
 def first_config(
     about: Sequence[str], train: CorpusSummary, dev: CorpusSummary, test: CorpusSummary | None, format_name: str = ""
 ) -> str:
-    """The text of a configuration that trains with the defaults. The format is named where it was not recognised."""
+    """The text of a configuration that trains with the defaults. It names the corpus format if that was not
+    recognised."""
     facts = CorpusFacts.of(train.sentences)
     language = "in English" if facts.english else "not in English"
     lines = [
@@ -64,7 +65,7 @@ def _kind(train: CorpusSummary) -> str:
 
 
 def _model(train: CorpusSummary) -> list[str]:
-    """The kind of model for a corpus with discontinuous mentions; as a comment where these are few."""
+    """The kind of model for a corpus with discontinuous mentions; as a comment if these are few."""
     some, every = train.statistics.discontinuous, train.statistics.mentions
     if not some:
         return []

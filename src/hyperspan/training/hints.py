@@ -1,4 +1,4 @@
-"""What to try where a run does not go well: one sentence each, from its settings and its epochs alone.
+"""Hints for runs that do not go well: one sentence each, from the run's settings and epochs.
 
 A run whose dev F1 is fine gets no hint.
 """
@@ -13,29 +13,29 @@ from hyperspan.training.defaults import START, can_start
 from hyperspan.training.events import EpochFinished, Hint, Listener, RunEnded, TrainingEvent
 
 GOOD = 0.8
-"""From this dev F1 on nothing is said."""
+"""No hints at or above this dev F1."""
 LOW = 0.5
-"""Below this dev F1 settings are worth a try."""
+"""Below this dev F1, suggest other settings."""
 GAP = 0.2
-"""How far dev F1 may be below train F1."""
+"""The largest acceptable gap between train F1 and dev F1."""
 RISE = 0.01
-"""The gain in the last quarter of a run that makes it look unfinished …"""
+"""The gain in the last quarter of a run above which it looks unfinished."""
 RISE_TO_ZERO = 0.03
-"""… and where the learning rate falls to zero, by which scores rise at the end of any run."""
+"""The same for a learning rate that decays to zero, which raises scores at the end of any run."""
 SAMPLE = 300
-"""The most training sentences that train F1 is measured on."""
+"""The maximum number of training sentences for measuring train F1."""
 DROPOUT = 0.5
-"""What keeps a model from learning sentences by heart."""
+"""The dropout to suggest against overfitting."""
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What a run is trained with."""
+    """The settings of a run."""
 
     config: Config
     english: bool
     usual: Mapping[str, float]
-    """The size and number of steps that are chosen for the corpus where a user leaves them open, by key."""
+    """The default size and number of steps for the corpus, by key."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class RunOutcome:
     """How a run ended."""
 
     stopped: str
-    """By "epochs" or by "patience"."""
+    """The reason: "epochs" or "patience"."""
     dev: Mapping[str, float]
-    """Precision, recall and F1 of the model that is kept."""
+    """Precision, recall and F1 of the best model."""
     train_f1: float | None
-    """The same model on training sentences; None if it was not measured."""
+    """F1 of the same model on training sentences; None if not measured."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class EpochScore:
 
 
 class Adviser:
-    """Follows the epochs of a run, and gives a hint during it and some at its end."""
+    """Follows the epochs of a run, and gives hints during it and at its end."""
 
     def __init__(self, settings: RunSettings, listeners: Sequence[Listener], before: Sequence[EpochScore] = ()):
-        """`before` are the epochs before those that it will hear of."""
+        """`before` are earlier epochs of a resumed run."""
         self._settings, self._listeners = settings, listeners
         self._scores = list(before)
         self._ended: RunEnded | None = None
@@ -75,7 +75,7 @@ class Adviser:
             self._give(event.epoch, early_hints(self._settings, self._scores))
 
     def finish(self, dev: Mapping[str, float], train_f1: float | None) -> None:
-        """Gives the hints at the end, by the scores of the model that is kept."""
+        """Give the final hints, by the scores of the best model."""
         if self._ended is not None:
             outcome = RunOutcome(self._ended.stopped, dev, train_f1)
             self._give(self._ended.epoch, final_hints(self._settings, self._scores, outcome))
@@ -87,8 +87,7 @@ class Adviser:
 
 
 def early_hints(settings: RunSettings, scores: Sequence[EpochScore]) -> Iterator[str]:
-    """What to say after the last of some epochs: something only once, a third into the run, if nothing was right by
-    then."""
+    """The hint after an epoch: given only once, a third into the run, if no prediction has been correct by then."""
     epochs = settings.config.training.epochs
     passed = [score.epoch >= epochs / 3 for score in scores]
     if passed.count(True) == 1 and passed[-1] and not any(score.f1 for score in scores):
@@ -99,13 +98,13 @@ def early_hints(settings: RunSettings, scores: Sequence[EpochScore]) -> Iterator
 
 
 def final_hints(settings: RunSettings, scores: Sequence[EpochScore], outcome: RunOutcome) -> Iterator[str]:
-    """What to say at the end of a run.
+    """The hints at the end of a run.
 
     >>> settings = RunSettings(Config().override(["training.epochs=20", "training.schedule=constant"]), False, {})
     >>> scores = [EpochScore(epoch, 0.03 * epoch) for epoch in range(1, 21)]
     >>> outcome = RunOutcome("epochs", {"precision": 0.6, "recall": 0.6, "f1": 0.6}, train_f1=0.7)
-    >>> list(final_hints(settings, scores, outcome))
-    ['dev F1 still rose at the end, from 45.0 to 60.0 in the last 5 epochs; train longer: --set training.epochs=40 --resume']
+    >>> list(final_hints(settings, scores, outcome))  # doctest: +ELLIPSIS
+    ['dev F1 still rose at the end, from 45.0 to 60.0 in the last 5 epochs; train longer: --set training.epochs=40 ...']
     """
     f1 = outcome.dev["f1"]
     if f1 >= GOOD:
@@ -145,7 +144,7 @@ def _about_length(settings: RunSettings, scores: Sequence[EpochScore], outcome: 
     if higher - lower < (RISE_TO_ZERO if falls else RISE):
         return
     span = after[-1].epoch - before[-1].epoch
-    # a schedule that falls to zero must know its end from the beginning
+    # a schedule that decays to zero must know its end from the start
     yield (
         f"dev F1 still rose at the end, from {_percent(lower)} to {_percent(higher)} in the last {span:,} epochs; train longer: "
         f"--set training.epochs={2 * training.epochs} {'--force' if falls else '--resume'}"
@@ -153,7 +152,7 @@ def _about_length(settings: RunSettings, scores: Sequence[EpochScore], outcome: 
 
 
 def _settings(settings: RunSettings) -> Iterator[str]:
-    """Steps that are far from what suits the corpus: too large, too small or too few."""
+    """Steps that differ much from the defaults for the corpus: too large, too small or too few."""
     now = settings.config.values(settings.usual)
     for key, usual in settings.usual.items():
         larger, smaller = now[key] >= 2 * usual, now[key] <= usual / 2
@@ -162,7 +161,7 @@ def _settings(settings: RunSettings) -> Iterator[str]:
 
 
 def _resources(settings: RunSettings) -> Iterator[str]:
-    """What a model can know before it sees the corpus."""
+    """Pretrained resources that could help."""
     config = settings.config
     if config.encoder.kind != "neural" or config.transformer.name or config.distillation.teachers:
         return
@@ -184,7 +183,7 @@ def _dropout(config: Config) -> Iterator[str]:
 
 
 def _recall(settings: RunSettings, outcome: RunOutcome) -> Iterator[str]:
-    """Too careful a model."""
+    """Recall that is much lower than precision."""
     if outcome.dev["recall"] < outcome.dev["precision"] / 2 and not settings.config.training.tune_mention_bias:
         yield "--set training.tune_mention_bias=true (recall is far below precision)"
 

@@ -1,5 +1,4 @@
-"""What a training run leaves behind to look at: a log of JSON lines, TensorBoard files, a picture of the learning
-curve.
+"""The logs of a training run: JSON lines, TensorBoard files, a plot of loss and dev scores.
 
 The logs are listeners: they are called with every :class:`hyperspan.training.events.TrainingEvent`.
 """
@@ -21,15 +20,14 @@ if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
 Record = dict[str, Any]
-"""A line of a log: what :meth:`TrainingEvent.record` makes of an event."""
+"""A line of a log, from :meth:`TrainingEvent.record`."""
 
 
 class JsonLinesLog:
-    """One line of JSON for the start, every epoch, the end and every hint of a run; whole lines survive when the run is
-    killed.
+    """Writes one JSON line for the start, every epoch, the end and every hint of a run; complete lines survive a kill.
 
-    A run resumed after an epoch continues the log: what was written later than that epoch, or only in part, goes, and
-    the one line of the start stays the first. So the log of an interrupted run reads like that of one that was not.
+    A run resumed after an epoch continues the log: lines after that epoch and partial lines are removed, and the
+    original start line stays. So the log of an interrupted run reads like that of an uninterrupted one.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -52,7 +50,7 @@ class JsonLinesLog:
 
     def __call__(self, event: TrainingEvent) -> None:
         if isinstance(event, RunStarted) and self._kept and self._kept[0]["event"] == "start":
-            first = self._kept[0]  # the run began where it first began
+            first = self._kept[0]  # keep the original start
             self._kept[0] = {**event.record(), "epoch": first["epoch"], "step": first["step"]}
             self._rewrite()
         elif not isinstance(event, StepsTaken):
@@ -65,7 +63,7 @@ class JsonLinesLog:
 
 
 def read_log(path: str | Path) -> list[Record]:
-    """The events of a log; a last line that is cut off, as a killed run leaves it, is not among them.
+    """Read the events of a log; a truncated last line, as a killed run leaves it, is ignored.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -93,7 +91,7 @@ def read_log(path: str | Path) -> list[Record]:
 
 
 def _belongs_before(event: Record, resumed_epoch: int) -> bool:
-    """Whether a run that goes on after this epoch has the event behind it."""
+    """Whether an event belongs to the epochs before the one that a run resumes after."""
     return event["event"] == "start" or (event["event"] in ("epoch", "hint") and event["epoch"] <= resumed_epoch)
 
 
@@ -102,24 +100,24 @@ def _line(event: Record) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON knows no infinity and no NaN: they become null."""
+    """Replace infinity and NaN, which JSON lacks, by null."""
     if isinstance(value, dict):
         return {name: _finite(inner) for name, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def require_tensorboard() -> None:
-    """Raises unless :class:`TensorBoardLog` can write."""
+    """Raise an error unless :class:`TensorBoardLog` can write."""
     require("tensorboard", "writing TensorBoard logs", "plots")
 
 
 def require_plots() -> None:
-    """Raises unless :func:`draw_learning_curve` can draw."""
+    """Raise an error unless :func:`draw_learning_curve` can draw."""
     require("matplotlib", "drawing learning curves", "plots")
 
 
 class TensorBoardLog:
-    """Losses, rates, speed and scores as TensorBoard shows them, all by step; a resumed run hides what it repeats."""
+    """Writes losses, learning rates, speed and scores by step for TensorBoard; a resumed run hides what it repeats."""
 
     def __init__(self, folder: str | Path):
         require_tensorboard()
@@ -149,7 +147,7 @@ class TensorBoardLog:
 
 
 def draw_learning_curve(log: str | Path, target: str | Path) -> None:
-    """A PNG of the training loss and, where there are any, the dev scores by epoch; the best epoch is marked."""
+    """Draw a PNG of the training loss and, if available, the dev scores by epoch; the best epoch is marked."""
     require_plots()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -178,7 +176,7 @@ def draw_learning_curve(log: str | Path, target: str | Path) -> None:
         figure.savefig(stream, format="png")
 
 
-# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+# Okabe and Ito's palette, safe for colour-blind readers.
 _SCORES = {"precision": ("#e69f00", 1.4), "recall": ("#56b4e9", 1.4), "f1": ("#0072b2", 2.4)}
 _LOSS = "#444444"
 _BEST = "#009e73"

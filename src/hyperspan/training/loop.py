@@ -1,9 +1,8 @@
 """The training loop: epochs, dev scores, checkpoints, early stopping.
 
-All randomness depends on the seed and the number of the step. So a run that was interrupted and resumed takes the same
-steps as one that was not, and on a CPU ends with the same bits. Several processes share every batch
-(:mod:`hyperspan.training.parallel`), and each computes its share in micro-batches if it is large: gradients are sums
-over sentences.
+All randomness depends on the seed and the step number. So a resumed run takes the same steps as an uninterrupted one,
+and on a CPU ends with the same bits. Several processes share every batch (:mod:`hyperspan.training.parallel`), and each
+computes its share in micro-batches if it is large: gradients are sums over sentences.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Trainer:
         self.config = model.config.training
         self.objective = objective or GoldObjective(model)
         self.examples = [*train, *self.objective.unlabelled(0)]
-        """The sentences of the epoch: the training sentences come first, then those without known mentions."""
+        """The sentences of the epoch: first the training sentences, then the unlabelled ones."""
         self.lengths = [len(sentence) for sentence in self.examples]
         self.data = fingerprint([*train, *dev]) + self.objective.fingerprint()
         self.start = learnt.fingerprint
@@ -71,16 +70,16 @@ class Trainer:
         self.optimisation = Optimisation(model, self.objective, steps, processes, learnt)
         self.built = fingerprint_of_built(model, model.vocabulary)
         self.full_batch: list[MicroBatch] = []
-        """All training sentences of this process, kept where each step needs them all."""
+        """All training sentences of this process, cached if each step needs them all."""
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
         self.loss_sum = 0.0
-        """Over the sentences of the epoch so far."""
+        """The sum of losses over the sentences of the epoch so far."""
         self.unrepresentable = 0
         self.saved = time.monotonic()
 
     def _check_same(self) -> None:
-        """Raises an error unless all processes train the same."""
+        """Raise an error unless all processes have the same data and settings."""
         config = replace(self.model.config, data=DataConfig())  # where the data lie does not matter
         parameters = [(name, tuple(parameter.shape)) for name, parameter in self.model.named_parameters()]
         here = {"hyperspan": __version__, "configuration": config.to_toml(), "corpus": self.data}
@@ -89,13 +88,13 @@ class Trainer:
 
     @property
     def step(self) -> int:
-        """How many steps were taken."""
+        """The number of steps taken."""
         return self.optimisation.step
 
     # -- the run --------------------------------------------------------------------------------------------------
 
     def run(self) -> float | None:
-        """Trains to the end, from where `resume` left off; returns the best F1 on dev, None if there is no dev."""
+        """Train to the end, starting where `resume` left off; return the best dev F1, None without dev."""
         began = time.monotonic()
         self._emit(self._started())
         if self.step == 0:
@@ -115,9 +114,9 @@ class Trainer:
 
     @property
     def _has_stalled(self) -> bool:
-        """Whether F1 has not risen for too long; at first, when nothing is found yet, there is nothing to wait for.
+        """Whether F1 has not improved for too long; patience starts only once something is found.
 
-        An epoch that is not scored may be a better one, so no run ends there.
+        A run never ends at an unscored epoch, which may be better.
         """
         patience = self.config.patience
         waited = patience and self.best_f1 and self.epoch - self.best_epoch >= patience
@@ -161,8 +160,8 @@ class Trainer:
         self._finish_epoch(words / max(seconds, 1e-9), began)
 
     def prepared(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], list[MicroBatch]]]:
-        """The sentences of each batch, and the micro-batches of this process; for a GPU the next are prepared during a
-        step."""
+        """The sentences of each batch, and the micro-batches of this process; for a GPU the next ones are prepared
+        during a step."""
         if not is_asynchronous(self.model.device):
             yield from (self._prepare(batch) for batch in batches)
             return
@@ -180,7 +179,7 @@ class Trainer:
         return sentences, self.micro_batches(sentences, [index < len(self.train_sentences) for index in batch])
 
     def micro_batches(self, sentences: Sequence[Sentence], labelled: Sequence[bool]) -> list[MicroBatch]:
-        """What this process computes of a batch: its share, in micro-batches that fit."""
+        """This process's share of a batch, in micro-batches that fit in memory."""
         widths = self.model.max_width or math.inf
         work = [len(s) * (min(len(s), widths) if self.model.over_spans else 1) for s in sentences]
         own = list(self.processes.share(work))
@@ -220,10 +219,10 @@ class Trainer:
                 too_wide=unrepresentable,
             )
         )
-        self.save_checkpoint()  # after it is logged: what is repeated when a run resumes is taken out of the log, too
+        self.save_checkpoint()  # after logging: a resumed run removes repeated steps from the log
 
     def _evaluate(self) -> tuple[dict[str, float] | None, bool]:
-        """The scores on dev, if there is one, and whether this version of the model is the best; that one is kept."""
+        """The dev scores, if any, and whether this is the best model so far; the best is saved."""
         with self.optimisation.averaged():
             scores = dev_scores(self.model, self.dev_sentences, self.processes) if self.dev_sentences else None
             best = scores is None or self.best_f1 is None or scores["f1"] > self.best_f1
@@ -234,7 +233,7 @@ class Trainer:
         return scores, best
 
     def _add_losses(self, losses: list[Tensor]) -> None:
-        """Adds up what some steps returned; a loss that is not finite ends the training."""
+        """Sum the results of some steps; a non-finite loss ends training."""
         if not losses:
             return
         total, unrepresentable = torch.stack(losses).double().sum(0).tolist()
@@ -253,7 +252,7 @@ class Trainer:
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
     def save_checkpoint(self) -> None:
-        """Writes all that changes, so that `resume` goes on from here."""
+        """Write all state, so that `resume` continues from here."""
         if not self.optimisation.is_finite():
             self._give_up("a parameter is no longer a number")
         if self.processes.is_first:
@@ -267,7 +266,7 @@ class Trainer:
         return {name: getattr(self, name) for name in names}
 
     def resume(self) -> None:
-        """Goes back to where the checkpoint in the folder was written."""
+        """Restore the state of the checkpoint in the folder."""
         tensors, state = read_tensors(self.folder / CHECKPOINT) if self.processes.is_first else ({}, {})
         tensors, state = self.processes.broadcast((tensors, state))
         config = Config.from_toml(state.pop("config"))
@@ -317,10 +316,10 @@ class Trainer:
 
 @torch.inference_mode()
 def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
-    """(sentences, 3): right mentions of the most probable sets, all of them, and gold ones; zero where another process
+    """(sentences, 3): correct, predicted and gold mentions, for the most probable sets; zero where another process
     counts.
 
-    Only mentions that a sentence knows to be there or not are counted.
+    Only mentions whose presence is annotated are counted.
     """
     counts = torch.zeros(len(sentences), 3, dtype=torch.int64)
     batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
@@ -342,7 +341,7 @@ def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes
 
 
 def scores_of(totals: Tensor) -> dict[str, float]:
-    """Precision, recall and F1 of (3,) right, predicted and gold mentions."""
+    """Precision, recall and F1 from (3,) correct, predicted and gold mentions."""
     right, found, expected = totals.tolist()
     return {
         "precision": right / max(found, 1),

@@ -1,5 +1,4 @@
-"""What a run says of its model in the model's folder: card.toml for programs, README.md for people. Its maker completes
-both."""
+"""Write the model card: card.toml for programs, README.md for people. The author of the model completes both."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from hyperspan.types import Sentence
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of a run that has ended."""
+    """The facts about a finished run."""
 
     dev_f1: float | None
     """None if there is no dev."""
@@ -31,12 +30,12 @@ class RunFacts:
     train: Sequence[Sentence]
     dev: Sequence[Sentence]
     seconds: float
-    """Of all epochs."""
+    """The duration of all epochs."""
 
 
 def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> None:
-    """Writes both files. What their maker has written stays, unless `force` begins anew, but for figures and profile in
-    card.toml."""
+    """Write both files. The author's changes stay unless `force` starts over; figures and profile in card.toml are
+    updated."""
     dev = None if facts.dev_f1 is None else round(100 * facts.dev_f1, 2)
     new = ModelCard.for_labels(
         folder.resolve().name, model.labels, Figures(", ".join(_names(model.config.data.dev_corpora)), dev)
@@ -54,7 +53,7 @@ def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> 
 
 
 def readme(model: Model, facts: RunFacts) -> str:
-    """The model card for people, with the usual headings: what is known, and what its maker is to write."""
+    """The model card for people, with the usual headings: known facts, and prompts for the author."""
     sections = dict(zip(HEADINGS, _sections(model, facts), strict=True))
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
     labels = ", ".join(model.labels)
@@ -62,7 +61,7 @@ def readme(model: Model, facts: RunFacts) -> str:
 
 
 def _sections(model: Model, facts: RunFacts) -> tuple[str, ...]:
-    """Of each heading, what is known, or what to write there."""
+    """For each heading, the known facts, or a prompt for the author."""
     config = model.config
     if facts.dev_f1 is None:
         evaluation = "F1 was not measured, since the run had no dev set."
@@ -92,7 +91,7 @@ def _sentences(train: Sequence[Sentence]) -> str:
 
 
 def _calibration(model: Model, facts: RunFacts) -> str:
-    """What was chosen on dev."""
+    """The calibration chosen on dev."""
     config = model.config
     if not facts.dev:
         return f"Temperature {config.model.temperature:g}, not calibrated, since the run had no dev set."

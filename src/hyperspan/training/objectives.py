@@ -1,5 +1,4 @@
-"""What a step of training minimises: the loss of gold mentions, or with a teacher also the distance from its
-distribution."""
+"""Training objectives: the loss of gold mentions or, with a teacher, also the cross-entropy with its distribution."""
 
 from __future__ import annotations
 
@@ -19,39 +18,38 @@ from hyperspan.types import Sentence
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Sentences that are computed together, and the same collated."""
+    """Sentences that are computed together, and their collated batch."""
 
     sentences: list[Sentence]
     batch: Batch
     teacher_batches: tuple[Batch, ...] = ()
     """The sentences as each teacher reads them."""
     labelled: Tensor | None = None
-    """(B,): 1 for sentences whose mentions are known, 0 for the others; None where nobody asks or none is."""
+    """(B,): 1 for labelled sentences, 0 for the others; None if unused or if there are no labelled sentences."""
 
 
 class Objective(Protocol):
     """A loss for every sentence of a micro-batch."""
 
     def collate(self, sentences: list[Sentence], labelled: Sequence[bool]) -> MicroBatch:
-        """The sentences as `loss` takes them; `labelled` says of which the mentions are known."""
+        """Collate sentences for `loss`; `labelled` marks those with gold mentions."""
         ...
 
     def loss(self, part: MicroBatch, lm_loss: LanguageModelLoss | None) -> Loss:
-        """What training minimises, for each sentence; with `lm_loss`, that of a language model is added."""
+        """The training loss of each sentence; `lm_loss` adds that of a language model."""
         ...
 
     def unlabelled(self, epoch: int) -> Sequence[Sentence]:
-        """The sentences without known mentions that an epoch reads beside the training sentences, as many in every
-        epoch."""
+        """The unlabelled sentences that an epoch reads besides the training sentences, equally many in every epoch."""
         ...
 
     def fingerprint(self) -> str:
-        """The same for the same teacher and unlabelled sentences; empty where there are none."""
+        """A fingerprint of the teacher and the unlabelled sentences; empty if there are none."""
         ...
 
 
 class GoldObjective:
-    """The loss of gold mentions alone."""
+    """Only the loss of gold mentions."""
 
     def __init__(self, model: Model, rates: ExpectedRates | None = None):
         self.model, self.rates = model, rates

@@ -29,18 +29,18 @@ def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
 
 @dataclass(frozen=True)
 class LearntParameters:
-    """The parameters that a model has from a trained one; those have a learning rate of their own."""
+    """The parameters that a model takes from a trained one; they have a separate learning rate."""
 
     parameters: frozenset[nn.Parameter] = frozenset()
     fingerprint: str = ""
-    """Of the trained model."""
+    """The fingerprint of the trained model."""
 
 
 NOTHING_LEARNT = LearntParameters()
 
 
 class Optimisation:
-    """The parameters of a model that learn, and all that changes them."""
+    """The trainable parameters of a model, and everything that updates them."""
 
     def __init__(
         self,
@@ -68,8 +68,7 @@ class Optimisation:
     def _grouped(
         self, whole: nn.Module, learnt: Collection[nn.Parameter]
     ) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
-        """The parameters that learn, by their options and names; the encoder says which have other options than
-        usual."""
+        """The trainable parameters by options and name; the encoder states which have special options."""
         new = self.config
         old = replace(new, learning_rate=new.start_learning_rate)
         own = {config: self.model.encoder.parameter_options(config) for config in (new, old)}
@@ -95,8 +94,8 @@ class Optimisation:
     def take_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
         """One update on a batch of this many sentences; `parts` are the micro-batches of this process.
 
-        Returns (2,), still on the device: the sum of the sentences' losses, and how many gold mentions cannot be
-        represented.
+        Return (2,), still on the device: the sum of the sentences' losses, and the number of gold mentions that cannot
+        be represented.
         """
         torch.manual_seed(mixed_seed(self.config.seed, self.step, self.processes.rank))
         self.step += 1
@@ -108,13 +107,14 @@ class Optimisation:
             torch.nn.utils.clip_grad_norm_(self.parameters, self.config.max_grad_norm)
         self.optimizer.step()
         if self.average is not None:
-            # Early on the average follows quickly, so that the random start is soon forgotten.
+            # Early on the average follows quickly, to forget the random initialisation.
             decay = min(self.config.ema_decay, (1 + self.step) / (10 + self.step))
             get_ema_multi_avg_fn(decay)(self.average, [p.detach() for p in self.parameters], self.step)
         return sums
 
     def _add_gradients(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Computes the gradients of the mean loss of the sentences of all processes; returns sums as a step does."""
+        """Compute the gradients of the mean loss over the sentences of all processes; return sums as `take_step`
+        does."""
         half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         sums = torch.zeros(2, device=self.model.device)
         for part in parts:
@@ -126,15 +126,14 @@ class Optimisation:
         return self.processes.sum_gradients(self.parameters, sums)
 
     def take_full_batch_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Some iterations of L-BFGS on all sentences; returns what it minimises, the sum of their losses and L2, before
-        it."""
+        """Run some L-BFGS iterations on all sentences; return the previous objective: the sum of losses plus L2."""
         self.step += 1
         unrepresentable = 0.0
 
         def objective() -> float:
             nonlocal unrepresentable
             self.optimizer.zero_grad(set_to_none=True)
-            # One function, so the same randomness every time.
+            # One fixed function, so the same randomness every time.
             torch.manual_seed(mixed_seed(self.config.seed, 0, self.processes.rank))
             total, unrepresentable = self._add_gradients(parts, sentences).tolist()
             total /= sentences
@@ -148,7 +147,7 @@ class Optimisation:
         return torch.tensor([float(before) * sentences, unrepresentable])
 
     def learning_rate(self, highest: float | None = None) -> float:
-        """The learning rate of the current step; of parameters with another highest rate if that is given."""
+        """The learning rate of the current step; for parameters with another peak rate if `highest` is given."""
         config, epoch = self.config, self.step / self.steps_per_epoch
         highest = config.learning_rate if highest is None else highest
         if epoch < config.warmup_epochs:
@@ -160,7 +159,7 @@ class Optimisation:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """The model in evaluation mode, with the moving average of its parameters where there is one."""
+        """The model in evaluation mode, with the moving average of its parameters if there is one."""
         self.model.eval()
         if self.average is None:
             yield
@@ -178,11 +177,11 @@ class Optimisation:
             parameter.copy_(value)
 
     def is_finite(self) -> bool:
-        """Whether all parameters are still numbers."""
+        """Whether all parameters are finite."""
         return all(bool(parameter.isfinite().all()) for parameter in self.parameters)
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that changes, by name; `restore` puts it back."""
+        """All state by name, for `restore`."""
         tensors: dict[str, Tensor] = dict(zip(self.names, self.parameters, strict=True))
         tensors |= optimizer_tensors(self.optimizer, self.names)
         if self.average is not None:
@@ -190,12 +189,12 @@ class Optimisation:
         return tensors
 
     def fits(self, tensors: Mapping[str, Tensor]) -> bool:
-        """Whether some tensors have all parameters, in their shapes."""
+        """Whether the tensors contain all parameters, with matching shapes."""
         parameters = zip(self.names, self.parameters, strict=True)
         return all(name in tensors and tensors[name].shape == parameter.shape for name, parameter in parameters)
 
     def restore(self, tensors: dict[str, Tensor], step: int) -> None:
-        """Goes back to a step, of which `tensors` has the tensors."""
+        """Restore the state of a step from its tensors."""
         self.step = step
         self._set_parameters([tensors[name] for name in self.names])
         restore_optimizer(self.optimizer, self.names, tensors)

@@ -1,11 +1,11 @@
-"""Several processes that train one model together: their ranks, and the values that they exchange.
+"""Distributed training: the ranks of the processes, and the values that they exchange.
 
 Each has the whole model and takes its share of every batch. Losses are sums over sentences, so the gradients of all
-processes together are those of the batch; each takes the same step with them. The first process alone writes and shows
-anything. With one process, all of this does nothing.
+processes together are those of the batch; each takes the same step with them. Only the first process writes files and
+shows progress. With one process, all of this does nothing.
 
-torchrun, or another program that sets its variables, starts the processes. gloo sends tensors of the CPU, NCCL those of
-CUDA devices. When one process fails all end, and one of them says why.
+torchrun, or another program that sets its variables, starts the processes. gloo transfers CPU tensors, NCCL those of
+CUDA devices. When one process fails, all end, and one of them reports why.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 class Processes:
-    """All processes of a run, as one of them sees them.
+    """The processes of a run, from the view of one of them.
 
     >>> alone = Processes()
     >>> alone.is_first, alone.share([3, 1, 2]), alone.broadcast("of the first")
@@ -46,22 +46,22 @@ class Processes:
 
     def __init__(self, rank: int = 0, count: int = 1, local: int = 0, *, store: Any = None):
         self.rank, self.count, self.local = rank, count, local
-        """The number of this process, of all, and that among those of its machine."""
+        """The rank of this process, the number of processes, and the rank on this machine."""
         self._store = store  # for messages outside of collectives
         self._buffer = torch.zeros(0)
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes and shows things."""
+        """Whether this process writes files and shows progress."""
         return self.rank == 0
 
     @property
     def restarted(self) -> bool:
-        """Whether torchrun started all of them again, after one had failed."""
+        """Whether torchrun restarted the processes after a failure."""
         return self.count > 1 and os.environ.get(RESTARTS, "0") != "0"
 
     def device(self, name: str) -> str:
-        """The device of this process, where a user has given this name for all of them."""
+        """The device of this process, given the name that the user set for all."""
         if self.count == 1 or name == "cpu":
             return name
         if name not in ("auto", "cuda"):
@@ -80,7 +80,7 @@ class Processes:
         return f"cuda:{self.local}"
 
     def share(self, work: Sequence[float]) -> list[int]:
-        """The items of this process, such that all processes have about the same work.
+        """The items of this process; all processes get about the same work.
 
         >>> [Processes(rank, 2).share([5, 1, 4]) for rank in range(2)], Processes(1, 2).share([7])
         ([[0], [1, 2]], [])
@@ -106,9 +106,9 @@ class Processes:
         return values
 
     def sum_gradients(self, parameters: Sequence[nn.Parameter], values: Tensor) -> Tensor:
-        """Gives each parameter the sum of its gradients in all processes; returns the sum of a few values beside.
+        """Sum the gradients of each parameter over all processes; also return the sum of a few values.
 
-        A parameter that got no gradient anywhere has none afterwards, as with one process: optimizers pass it over.
+        A parameter without a gradient in any process stays without one, as with one process: optimizers skip it.
         """
         if self.count == 1:
             return values
@@ -125,23 +125,23 @@ class Processes:
         with _answered():
             dist.all_reduce(self._buffer)
         *sums, there, values = self._buffer.split(sizes)
-        # Asking a GPU makes it wait, and is not needed where this process alone knows the answer.
+        # Reading from a GPU synchronises, and is unnecessary if this process knows the answer.
         known = [True] * len(parts) if None not in gradients else there.tolist()
         for parameter, total, some in zip(parameters, sums, known, strict=True):
             parameter.grad = total.view_as(parameter) if some else None
         return values.clone()
 
     def broadcast_tensors(self, tensors: Iterable[Tensor]) -> None:
-        """Copies these tensors from the first process to all."""
+        """Copy these tensors from the first process to all."""
         for tensor in tensors if self.count > 1 else ():
             if tensor.numel():
                 content = tensor.detach().clone(memory_format=torch.contiguous_format)
                 with _answered():
                     dist.broadcast(content, 0)
-                tensor.detach().copy_(content)  # which counts as a change, as a broadcast does not
+                tensor.detach().copy_(content)  # which increments the version counter, unlike a broadcast
 
     def broadcast(self, value: T) -> T:
-        """The value that the first process has."""
+        """The first process's value."""
         values = [value]
         if self.count > 1:
             with _answered():
@@ -149,7 +149,7 @@ class Processes:
         return values[0]
 
     def check_same(self, values: Mapping[str, str]) -> None:
-        """Raises an error, in all processes, where some of these texts are not the same in all."""
+        """Raise an error in all processes if any of these texts differs between them."""
         if self.count == 1:
             return
         every: list[Any] = [None] * self.count
@@ -165,14 +165,14 @@ class Processes:
     # -- the end of one is the end of all -------------------------------------------------------------------------
 
     def _speaks(self) -> bool:
-        """Whether no other process has reported yet why they end."""
+        """Whether no other process has reported the failure yet."""
         try:
             return self._store is None or self._store.add("said", 1) == 1
         except RuntimeError:  # the store is gone with the process that kept it
             return True
 
     def _say(self, error: BaseException) -> None:
-        """Names this process in an error that it alone may have, and puts the error where torchrun looks for it."""
+        """Name this process in an error, and write the error where torchrun looks for it."""
         if isinstance(error, HyperspanError) and not self.is_first:
             error.args = (f"process {self.rank} of {self.count}: {error}",)
         if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
@@ -187,10 +187,9 @@ _joined: list[Processes] = []
 
 @contextmanager
 def joined() -> Iterator[Processes]:
-    """All processes of this run, as the environment describes them; within another such block, those of that one.
+    """Join the processes of this run, as the environment describes them; a nested block reuses the outer one.
 
-    If the block ends with an error for users, in however many processes, one of them raises it, and the others end
-    silently.
+    If the block ends with a user error in any number of processes, one of them raises it and the others end silently.
     """
     rank, count, local = (0, 1, 0) if _joined else _environment()
     if count == 1:
@@ -204,7 +203,7 @@ def joined() -> Iterator[Processes]:
         yield processes
         dist.destroy_process_group()
     except (HyperspanError, OSError, KeyboardInterrupt) as error:
-        if own_thread:  # torchrun may tell a process to end more than once
+        if own_thread:  # torchrun may signal a process more than once
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             before = signal.SIG_IGN
         if not processes._speaks():
@@ -237,7 +236,7 @@ def _environment() -> tuple[int, int, int]:
 
 
 def _meet(rank: int, count: int, local: int) -> Processes:
-    """Waits for all other processes."""
+    """Wait for all other processes."""
     if not dist.is_available():
         raise InputError(
             "this PyTorch was built without torch.distributed, so only one process can train; install another build"
@@ -262,7 +261,7 @@ def _meet(rank: int, count: int, local: int) -> Processes:
 
 @contextmanager
 def _answered() -> Iterator[None]:
-    """Turns any error of a collective into one sentence."""
+    """Turn any error of a collective operation into one sentence."""
     try:
         yield
     except RuntimeError as error:

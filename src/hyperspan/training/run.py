@@ -1,5 +1,4 @@
-"""From a configuration to a trained model in a folder: reads the data, builds or resumes, trains, writes the model
-card."""
+"""From a configuration to a trained model in a folder: read the data, build or resume, train, write the model card."""
 
 from __future__ import annotations
 
@@ -46,9 +45,9 @@ from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm
 from hyperspan.types import Sentence
 
 LOG = "log.jsonl"
-"""Its name in the folder of a run."""
+"""The file name in the folder of a run."""
 MOST_SPANS = 500 * 1000
-"""Words × widths of the longest sentence that is trained on."""
+"""The limit on words × widths of a training sentence."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def train(
         place = choose_device(processes.device(device))
         begun = processes.broadcast((folder / CHECKPOINT).is_file())
         if processes.restarted and not force:
-            resume = begun  # what is there is of this run: it was not begun over another one
+            resume = begun  # the folder belongs to this run: it did not overwrite another one
         elif processes.is_first:
             check_folder(folder, begun=begun, resume=resume, force=force)
         if resume:
@@ -136,14 +135,14 @@ def train(
 
 
 def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
-    """A configuration in any form that :func:`train` takes."""
+    """Convert any form of configuration that :func:`train` accepts."""
     if isinstance(given, Config):
         return given
     return Config.from_mapping(given) if isinstance(given, Mapping) else Config.read(given)
 
 
 def _teaching(sentences: Sequence[Sentence], config: Config, problems: Problems) -> list[Sentence]:
-    """The sentences of which something is known."""
+    """The sentences that have any annotation."""
     found = [sentence for sentence in sentences if teaches(sentence)]
     left_out = sum(map(bool, map(len, sentences))) - len(found)
     if left_out and not found:
@@ -158,8 +157,7 @@ def _teaching(sentences: Sequence[Sentence], config: Config, problems: Problems)
 def _read(
     config: Config, place: torch.device, listeners: Sequence[Listener], data: TrainingData | None
 ) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
-    """A model to train, the sentences to train it on and to score it by, what it minimises, and what it has learnt
-    already."""
+    """The model to train, its training and dev sentences, its objective, and the parameters it has already learnt."""
     problems = Problems()
     start = None
     if config.training.start not in ("", AUTO):
@@ -212,7 +210,7 @@ def _read(
 
 
 def _distillation(model: Model, teachers: Sequence[Recognizer], problems: Problems) -> Distillation:
-    """What a student minimises, with the unlabelled sentences that it reads."""
+    """The objective of a student, with the unlabelled sentences that it reads."""
     assert isinstance(model, Recognizer), "validate lets only such models have a teacher"
     config, context = model.config, context_of(model.config)
 
@@ -225,7 +223,7 @@ def _distillation(model: Model, teachers: Sequence[Recognizer], problems: Proble
 
 
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
-    """What writes the log of a run that goes on after an epoch."""
+    """The log listeners of a run that continues after an epoch."""
     folder.mkdir(parents=True, exist_ok=True)
     logs: list[Listener] = [JsonLinesLog(folder / LOG, epoch)]
     if tensorboard:
@@ -234,9 +232,9 @@ def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
 
 
 def _adviser(trainer: Trainer) -> Adviser:
-    """What follows a run from where it goes on, and gives hints to its listeners.
+    """The adviser that follows a run from its current epoch and gives hints to its listeners.
 
-    Where dev has no label of the model, a note has said so, and no setting would help.
+    If dev has no label of the model, a note has already reported it, and no setting would help.
     """
     train, config = trainer.train_sentences, trainer.model.config
     in_dev = {mention.label for sentence in trainer.dev_sentences for mention in sentence.mentions}
@@ -248,7 +246,7 @@ def _adviser(trainer: Trainer) -> Adviser:
 
 
 def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingResult:
-    """Completes the folder of a run that has ended, and says how good the model there is."""
+    """Complete the folder of a finished run, and return how good its model is."""
     folder, dev = trainer.folder, trainer.dev_sentences
     model = load_model(folder, trainer.model.device)
     best = sure = None
@@ -266,13 +264,13 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
 
 
 def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:
-    """F1 on training sentences, as many as dev has at the most."""
+    """F1 on at most `most` training sentences."""
     step = -(-len(train) // min(most, SAMPLE))
     return dev_scores(model, train[::step])["f1"]
 
 
 def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> None:
-    """Raises an error if a run may not be written to a folder."""
+    """Raise an error if a run may not be written to a folder."""
     if resume and not begun:
         raise InputError(f"{folder} holds no run to resume; check the name, or leave out --resume to begin one")
     held = next((name for name in (CHECKPOINT, LOG, *FILES) if (folder / name).exists()), None)
@@ -282,15 +280,14 @@ def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> Non
 
 
 def check_start_stays(config: Config, folder: Path) -> None:
-    """Raises an error if training would overwrite the model that it starts from, without which no run can be
-    resumed."""
+    """Raise an error if training would overwrite the model that it starts from, which resuming needs."""
     start = config.training.start if config.training.start != AUTO else ""
     if start and folder.exists() and folder.samefile(folder_of(start)):
         raise InputError(f"{folder} is the model that training.start names; write to another folder with --output")
 
 
 def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
-    """Raises an error for a sentence that would need more memory in training than machines have."""
+    """Raise an error for a sentence that would need too much memory in training."""
     for sentence in sentences if model.over_spans else ():
         width = min(model.max_width or len(sentence), len(sentence))
         if len(sentence) * width > MOST_SPANS:
@@ -301,7 +298,7 @@ def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
 
 
 def check_files(config: Config) -> None:
-    """Raises an InputError where a file that a configuration names is not there."""
+    """Raise an InputError if a file named in a configuration does not exist."""
     if not config.data.train:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
@@ -330,7 +327,7 @@ def _named(key: str, given: str | tuple[CorpusConfig, ...]) -> dict[str, str]:
 
 
 def _about_missing(files: Mapping[str, str]) -> str:
-    """What to do about files that are not there, by the keys that name them."""
+    """Advice on missing files, by the keys that name them."""
     several = len(files) > 1
     what = ", ".join(f"{key} is {path}" for key, path in files.items())
     none = "there are no such files" if several else "there is no such file"
@@ -346,12 +343,12 @@ def _about_missing(files: Mapping[str, str]) -> str:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this name; "auto" is a GPU where there is one."""
+    """Return the device of this name; "auto" is a GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device).item()  # which a device that holds no numbers, such as meta, cannot
+        torch.empty(1, device=device).item()  # fails on a device without values, such as meta
     except (RuntimeError, AssertionError, NotImplementedError):
         raise InputError(
             f"the device {name!r} cannot be used here; choose cpu, auto, or a GPU that PyTorch sees"

@@ -1,8 +1,8 @@
-"""Warm starts: a new model that takes over what a trained one has learnt, for other words and other labels.
+"""Warm starts: initialise a new model from a trained one, for other words and other labels.
 
-Its encoder is the trained one's, with the user's words and characters added. Before the first step it computes the
-same, because what the trained model does not know begins as what it reads as unknown. Labels of the same name keep
-their weights, and new ones begin as a mean of the labels that the trained model finds at their mentions.
+The encoder is copied, with the user's words and characters added. Before the first step it computes the same output,
+because new symbols start as copies of the unknown symbol. Labels with the same name keep their weights; new ones start
+as a mean of the labels that the trained model finds at their mentions.
 """
 
 from __future__ import annotations
@@ -35,32 +35,33 @@ SAME = {
     "encoder": ("kind", "layers", "hidden", "span_hidden"),
     "segmental": ("interactions",),
 }
-"""Keys that are those of the trained model, by section: without them its parameters would not fit."""
+"""Keys that must equal those of the trained model, by section: otherwise its parameters would not fit."""
 FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "stride", "context")}
-"""Keys that are those of the trained model unless the user has set them. Its version of the tokenizer is not: a newer
-one cuts other scripts better, and what the model has learnt to read in the same way."""
+"""Keys that follow the trained model unless the user sets them. The tokenizer version does not: a newer one splits
+other scripts better, and the scripts that the model knows in the same way."""
 MOST_COMPARED = 2_000
-"""Training sentences that say which of the trained model's labels new ones are like."""
+"""The number of training sentences used to compare new labels with those of the trained model."""
 SMALL_PROBABILITY = 0.01
-"""Of mentions that the trained model does not find: where it finds none, new labels are like all of its labels."""
+"""The probability of mentions that the trained model does not find: if it finds none, a new label resembles all labels
+equally."""
 DEFAULTS = Config()
 
 
 @dataclass(frozen=True)
 class WarmStart:
-    """The trained model that a run starts from, and what the configuration calls it."""
+    """The trained model that a run starts from, and its name in the configuration."""
 
     name: str
     model: Recognizer
 
     @property
     def config(self) -> Config:
-        """That of the model, as far as others can follow it: it has tag embeddings only if it has seen tags."""
+        """The model's configuration, adapted for reuse: tag embeddings only if the model has seen tags."""
         config = self.model.config
         return config if self.model.reads_tags else replace(config, words=replace(config.words, tag_dimension=0))
 
     def fingerprint(self) -> str:
-        """The same for the same labels and parameters; the words show in the model that is built from it."""
+        """A fingerprint of labels and parameters; the words show in the model built from it."""
         digest = hashlib.sha256(repr(self.model.labels).encode())
         for name, tensor in self.model.state_dict().items():
             digest.update(name.encode())
@@ -68,7 +69,7 @@ class WarmStart:
         return digest.hexdigest()
 
     def describe(self, model: Recognizer, sentences: Sequence[Sentence]) -> str:
-        """What a model has from this one, in one sentence."""
+        """Describe in one sentence what a model takes from this one."""
         own, old = set(model.labels), set(self.model.labels)
         kept = own & old if model.scorer.type_axes() else set[str]()
         labels = {"kept": kept, "new": own - kept, "left out, as the training data has none": old - own}
@@ -82,7 +83,7 @@ class WarmStart:
 
 
 def read_start(config: Config) -> WarmStart:
-    """The model that training.start names; its folder may come from anywhere."""
+    """Load the model named by training.start; its folder is untrusted."""
     name = config.training.start
     model = load_model(folder_of(name))
     try:
@@ -94,9 +95,9 @@ def read_start(config: Config) -> WarmStart:
 
 
 def inherited(config: Config, start: Config, *, text_is_read: bool = False) -> Config:
-    """A configuration with all that a model must have in common with the one it starts from, given that of the latter.
+    """Copy into a configuration all values that must match the model it starts from.
 
-    With `text_is_read` the tokenizer stays the one that has cut the training text.
+    With `text_is_read`, keep the tokenizer that split the training text.
     """
     if config.words.clusters:
         raise InputError(
@@ -126,9 +127,9 @@ def _is_set(section: str, key: str, value: Any) -> bool:
 
 
 def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Sentence]) -> Recognizer:
-    """A model for the words and labels of training sentences that has all that another model has learnt and it can use.
+    """Create a model for the words and labels of training sentences, initialised from another model where possible.
 
-    The configuration is one that :func:`inherited` returns.
+    The configuration must come from :func:`inherited`.
     """
     config = config.settled()
     encoder = ENCODERS[config.encoder.kind]
@@ -143,18 +144,18 @@ def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Senten
 
 
 def _named(labels: Iterable[str], sentences: Sequence[Sentence]) -> set[str]:
-    """Those labels that a sentence says it is annotated with, also where it has no such mention: they are not
-    forgotten."""
+    """The labels that sentences declare as annotated, even without mentions: they are kept."""
     scopes = {sentence.annotated for sentence in sentences if sentence.annotated is not None}
     return {label for scope in scopes for label in scope.types or ()}.intersection(labels)
 
 
 @torch.no_grad()
 def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[Sentence]) -> Tensor:
-    """(labels, labels of the start): how much each label of a vocabulary is like each of the start's; rows sum to 1.
+    """(labels, labels of the start): the similarity of each label of a vocabulary to each label of the start; rows sum
+    to 1.
 
-    A label of the same name is like that alone. Others are like those that the start finds at their mentions in the
-    sentences, or like all if it finds none.
+    A label with the same name matches only that one. Others match the labels that the start finds at their mentions in
+    the sentences, or all labels equally if it finds none.
     """
     new = set(vocabulary.labels) - set(start.labels)
     some = sentences[:MOST_COMPARED] if new else ()
@@ -178,10 +179,10 @@ def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[S
 
 
 def learnt_parameters(model: Recognizer, start: WarmStart) -> LearntParameters:
-    """Those that a model has from its start: the encoder, and of the scorer what is the same for all labels.
+    """The parameters that a model takes from its start: the encoder, and the scorer's parameters shared by all labels.
 
-    A tensor has one learning rate, so new words and characters learn as the known ones do, and known labels as the new
-    ones; if there are none, known labels count as learnt.
+    A tensor has one learning rate, so new words and characters learn like the known ones, and known labels like the new
+    ones; if there are no new labels, known labels count as learnt.
     """
     parameters = set(model.encoder.parameters())
     axes, new = model.scorer.type_axes(), set(model.labels) - set(start.model.labels)

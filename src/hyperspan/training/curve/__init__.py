@@ -1,2 +1,1 @@
-"""Learning curves: parts of a corpus, a run on each, a power law through the scores, a picture. `parts` and `fit` need
-no torch."""
+"""Learning curves: subsets of a corpus, a run on each, a power-law fit, a plot. `parts` and `fit` need no torch."""

@@ -1,5 +1,4 @@
-"""The runs of a learning curve as people watch them: bars on a terminal, otherwise a line for each run and at least one
-a minute."""
+"""Display of a learning curve: progress bars on a terminal, otherwise one line per run and at least one per minute."""
 
 from __future__ import annotations
 
@@ -28,11 +27,11 @@ class CurveDisplay(EventDisplay):
 
     @singledispatchmethod
     def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
-        """Shows an event, each kind in its own way."""
+        """Show an event; each kind has its own method."""
 
     @_show.register
     def _note(self, event: DataNote) -> None:
-        if not self._part:  # those of each part would be the same again and again
+        if not self._part:  # otherwise each part would repeat them
             self._write(f"hyperspan: {event.text}")
 
     @_show.register

@@ -1,8 +1,8 @@
-"""A power law through the scores of a learning curve, and what it says about twice the data.
+"""Fit a power law to the scores of a learning curve, and predict the score with twice the data.
 
 The error 1 − F1 at size n is a + b · n^(−c), with a, b ≥ 0. For a given c the best a and b solve a weighted linear
-least-squares problem with two unknowns, in closed form; c is looked for on a grid. So a fit cannot fail to converge,
-and a bootstrap of a thousand fits takes a moment. Scores are fractions.
+least-squares problem with two unknowns, in closed form; c is searched on a grid. So a fit always converges, and a
+bootstrap of a thousand fits is fast. Scores are fractions.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from hyperspan.errors import counted
 Array = NDArray[np.float64]
 
 EXPONENTS = np.geomspace(0.05, 3, 120)
-"""The values of c that are tried."""
+"""The candidate values of c."""
 PARAMETERS = 3
 PRIOR_DEVIATION, PRIOR_RUNS = 0.01, 2
-"""How much runs of one size differ (one point of F1) as far as nothing is known, and how many runs that counts as."""
+"""The prior standard deviation of runs of one size (one point of F1), and its weight in runs."""
 SHRINKAGE = 3
-"""How many runs of a size the variance over all sizes counts as, where that of the size is estimated."""
+"""The weight, in runs, of the variance over all sizes when estimating the variance of one size."""
 ROUNDS = 1000
 LEVEL = 0.9
 NOTHING_LEARNT = 0.01
-"""Below this F1 a model has not begun to learn, where curves are not power laws yet."""
+"""Below this F1 a model has not started to learn, and curves are not power laws yet."""
 LITTLE = 0.01
 """A gain of less than this, one point of F1, is called little."""
 
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """The curve 1 − F1 = floor + scale · size^(−exponent), or many of them, where these are arrays."""
+    """The curve 1 − F1 = floor + scale · size^(−exponent), or many curves if these are arrays."""
 
     floor: Array
     scale: Array
@@ -44,7 +44,7 @@ class PowerLaw:
     reference: float
 
     def f1(self, sizes: ArrayLike) -> Array:
-        """F1 at each size, between 0 and 1; it never falls. Of many curves, a row each."""
+        """F1 at each size, between 0 and 1; it never falls. With many curves, one row per curve."""
         relative = np.asarray(sizes, dtype=np.float64) / self.reference
         error = self.floor[..., None] + self.scale[..., None] * relative ** -self.exponent[..., None]
         return np.clip(1 - error, 0, 1)
@@ -57,25 +57,25 @@ class PowerLaw:
 
 @dataclass(frozen=True)
 class FittedCurve:
-    """A power law through the scores, and what it says about twice the data.
+    """A fitted power law, and its prediction for twice the data.
 
-    Intervals hold the truth nine times in ten, if it is a power law.
+    Intervals have 90% coverage if the true curve is a power law.
     """
 
     law: PowerLaw
     samples: PowerLaw
-    """Curves fitted to scores as they could have been."""
+    """Curves fitted to bootstrap samples of the scores."""
     size: int
     """Twice the largest size."""
 
     @property
     def f1(self) -> float:
-        """With twice the data."""
+        """The predicted F1 with twice the data."""
         return float(self.law.f1([self.size])[0])
 
     @property
     def gain(self) -> float:
-        """By twice the data."""
+        """The predicted gain in F1 from twice the data."""
         return float(self._gain(self.law))
 
     @property
@@ -92,29 +92,29 @@ class FittedCurve:
         return scores[..., 1] - scores[..., 0]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         values = {"size": self.size, "f1": self.f1, "gain": self.gain, "gain_interval": self.gain_interval}
         return {**self.law.to_dict(), **values, "level": LEVEL}
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What twice the data would bring."""
+    """The predicted effect of twice the data."""
 
     verdict: Literal["gain", "little", "unclear", "no curve"]
     sentence: str
     """The verdict for people."""
     fitted: FittedCurve | None = None
-    """None where there is no curve."""
+    """The fitted curve; None if there is none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         fitted = None if self.fitted is None else self.fitted.to_dict()
         return {"verdict": self.verdict, "sentence": self.sentence, "fitted": fitted}
 
 
 def fit(sizes: ArrayLike, scores: ArrayLike, weights: ArrayLike | None = None) -> PowerLaw:
-    """The power law nearest to scores, one for each size; or to each row of them.
+    """Fit a power law to scores, one per size; or to each row of scores.
 
     >>> sizes = np.array([30, 100, 300, 1000])
     >>> law = fit(sizes, 1 - (0.2 + 2 * sizes**-0.5))
@@ -141,7 +141,7 @@ def fit(sizes: ArrayLike, scores: ArrayLike, weights: ArrayLike | None = None) -
 
 
 def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentences", seed: int = 0) -> Forecast:
-    """What runs say about twice their largest size: a size and an F1 for each run.
+    """Predict the F1 at twice the largest size, from a size and an F1 for each run.
 
     >>> sizes = [30, 100, 300, 1000] * 2
     >>> found = forecast(sizes, [1 - (0.2 + 2 * size**-0.5) for size in sizes])
@@ -166,14 +166,14 @@ def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentenc
 
 
 def _without_start(sizes: Array, scores: Array) -> tuple[Array, Array]:
-    """The runs without those of the smallest sizes that have learnt nothing yet."""
+    """Drop the runs of the smallest sizes that have learnt nothing yet."""
     learnt = [size for size in np.unique(sizes) if scores[sizes == size].mean() >= NOTHING_LEARNT]
     kept = sizes >= (learnt[0] if learnt else np.inf)
     return sizes[kept], scores[kept]
 
 
 def _fall(sizes: Array, scores: Array) -> tuple[int, int] | None:
-    """Two sizes that follow each other of which the larger one is worse, by more than chance."""
+    """Two consecutive sizes of which the larger is significantly worse."""
     distinct = np.unique(sizes)
     groups = [scores[sizes == size] for size in distinct]
     within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
@@ -187,7 +187,7 @@ def _fall(sizes: Array, scores: Array) -> tuple[int, int] | None:
 
 
 def _deviations(sizes: Array, scores: Array, law: PowerLaw) -> Array:
-    """The standard deviation of each run from the curve: that of its size, drawn towards that of all sizes."""
+    """The standard deviation of each run from the curve: that of its size, shrunk towards that of all sizes."""
     squares = (scores - law.f1(sizes)) ** 2
     freedom = max(len(scores) - PARAMETERS, 0)
     overall = (squares.sum() + PRIOR_RUNS * PRIOR_DEVIATION**2) / (freedom + PRIOR_RUNS)
@@ -199,7 +199,7 @@ def _deviations(sizes: Array, scores: Array, law: PowerLaw) -> Array:
 
 
 def _samples(sizes: Array, law: PowerLaw, deviations: Array, seed: int) -> PowerLaw:
-    """Curves fitted to scores drawn around a curve; how far they are from it is itself only known from the runs."""
+    """Curves fitted to scores sampled around a curve, with uncertainty in the deviations too."""
     random = np.random.default_rng(seed)
     freedom = max(len(sizes) - PARAMETERS, 0) + PRIOR_RUNS
     inflation = np.sqrt(freedom / random.chisquare(freedom, (ROUNDS, 1)))

@@ -1,4 +1,4 @@
-"""Growing parts of a corpus: a smaller part is in every larger one of the same seed."""
+"""Nested subsets of a corpus: for one seed, a smaller part is contained in every larger one."""
 
 from __future__ import annotations
 
@@ -11,40 +11,39 @@ from hyperspan.errors import InputError, counted
 from hyperspan.types import Sentence
 
 FEW_DOCUMENTS = 10
-"""With fewer documents than this, parts are made of single sentences: a part of one document out of three says
-little."""
+"""With fewer documents than this, parts are samples of sentences: one document out of three is not representative."""
 SMALLEST, LARGEST_RATIO = 15, 10**0.5
-"""Of the sizes that are chosen by default: the smallest one, and the largest ratio of two that follow each other."""
+"""For default sizes: the smallest size, and the largest ratio of consecutive sizes."""
 
 
 class Parts(Protocol):
     """The parts of a corpus."""
 
     unit: str
-    """What a size counts."""
+    """The unit of sizes."""
     option: str
     """The option of the command that asks for sizes."""
     largest: int
-    """The largest size that there is."""
+    """The largest possible size."""
 
     def limit(self) -> str:
         """A clause on why there is no larger size."""
         ...
 
     def notes(self, sizes: Sequence[int]) -> list[str]:
-        """What a user may not expect of parts of these sizes."""
+        """Notes on surprises in parts of these sizes."""
         ...
 
     def part(self, size: int, seed: int) -> list[int]:
-        """The sentences of a part by their number in the corpus, in the order of the corpus."""
+        """The sentence indices of a part, in corpus order."""
         ...
 
 
 class SentenceParts:
-    """Parts of so many sentences: the first ones of all documents in random order.
+    """Parts with a given number of sentences: the first sentences of the documents in random order.
 
-    So a part is what somebody would have annotated who takes one document after the other. Where documents are single
-    sentences, or where there are few of them, a part is a random sample of sentences.
+    So a part is what an annotator would produce who takes one document after the other. If documents are single
+    sentences, or few, a part is a random sample of sentences.
 
     >>> zoo = [[Sentence(["Ada", "left"])], [Sentence(["Bo", "stayed"])], [Sentence(["Why", "?"])]]
     >>> parts = SentenceParts(zoo)
@@ -74,7 +73,7 @@ class SentenceParts:
 
 
 class LabelParts:
-    """Parts with about so many sentences for every label, as in few-shot work.
+    """Parts with about the same number of sentences for every label, as in few-shot work.
 
     Sentences are drawn for one label after the other, the rarest first, until each has one; then until each has two,
     and so on. A sentence counts for all labels that it holds, so frequent labels may have more than they need; rare
@@ -86,7 +85,7 @@ class LabelParts:
     def __init__(self, sentences: Sequence[Sentence]):
         self._labels = [{mention.label for mention in sentence.mentions} for sentence in sentences]
         self.counts = Counter(label for labels in self._labels for label in sorted(labels))
-        """How many sentences hold each label."""
+        """The number of sentences with each label."""
         if not self.counts:
             raise InputError("the training corpus has no mentions, so no labels to choose sentences by; annotate some")
         self.largest = max(self.counts.values())
@@ -135,7 +134,7 @@ def default_sizes(largest: int) -> list[int]:
 
 
 def check_sizes(given: Sequence[int], parts: Parts) -> list[int]:
-    """The sizes in order, each once; raises an error for sizes that there are not."""
+    """Return the sizes in order, without duplicates; raise an error for impossible sizes."""
     sizes = sorted(set(given))
     if parts.largest < 2:
         raise InputError(f"{parts.limit()}, but a curve needs parts of at least two sizes; annotate more")
@@ -154,5 +153,5 @@ def check_sizes(given: Sequence[int], parts: Parts) -> list[int]:
 
 
 def _rounded(size: float) -> int:
-    """To two digits, which are easier to read."""
+    """Round to two significant digits, which are easier to read."""
     return int(float(f"{size:.1e}"))

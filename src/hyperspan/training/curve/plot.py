@@ -1,4 +1,4 @@
-"""A learning curve as a picture."""
+"""Plot a learning curve."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hyperspan.training.curve.runs import LearningCurve
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+# Okabe and Ito's palette, safe for colour-blind readers.
 _RUNS, _CURVE, _DOUBLED = "#e69f00", "#0072b2", "#009e73"
 
 
 def require_curve_plots() -> None:
-    """Raises unless :func:`draw_curve` can draw."""
+    """Raise an error unless :func:`draw_curve` can draw."""
     require("matplotlib", "drawing the curve", "plots")
 
 
 def draw_curve(curve: LearningCurve, *targets: Path) -> None:
-    """PNG or SVG, as the names of the files say: F1 of each run, the mean of each size, and the fitted curve with its
+    """Draw a PNG or SVG, by file name: the F1 of each run, the mean of each size, and the fitted curve with its
     interval."""
     require_curve_plots()
     from matplotlib import rc_context
@@ -53,7 +53,7 @@ def draw_curve(curve: LearningCurve, *targets: Path) -> None:
 
 
 def _draw_law(panel: Axes, curve: LearningCurve) -> None:
-    """The fitted curve up to twice the largest size, dashed where there are no runs."""
+    """Draw the fitted curve up to twice the largest size, dashed beyond the runs."""
     fitted = curve.forecast.fitted
     if fitted is None:
         return

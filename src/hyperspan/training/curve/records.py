@@ -1,4 +1,4 @@
-"""What a learning curve has in its folder: the finished runs, and the settings that they have in common."""
+"""The files of a learning curve: the finished runs, and their common settings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hyperspan.training.curve.parts import Parts
 from hyperspan.types import Sentence
 
 RESULTS, SETTINGS, RUNS = "results.jsonl", "settings.json", "runs"
-"""What is in the folder of a curve: a line for each finished run, what the runs have in common, and those under way."""
+"""The files in the folder of a curve: a line per finished run, the common settings, and the runs in progress."""
 PICTURES = ("curve.json", "curve.png", "curve.svg")
 WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0, "checkpoint_minutes": 0.0}
-"""Keys of the section training with which the runs of one curve may differ."""
+"""Keys of the section training in which the runs of one curve may differ."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class CurveRun:
     size: int
     seed: int
     sentences: int
-    """That it was trained on."""
+    """The number of training sentences."""
     mentions: int
-    """In them."""
+    """The number of mentions in the training sentences."""
     f1: float
-    """On dev."""
+    """The F1 on dev."""
     epochs: int
     seconds: float
-    """Of training, with the scores on dev."""
+    """The training time, including dev evaluation."""
 
 
 def read_runs(folder: Path) -> list[CurveRun]:
@@ -55,7 +55,7 @@ def read_runs(folder: Path) -> list[CurveRun]:
 
 
 def write_runs(folder: Path, runs: Iterable[CurveRun]) -> None:
-    """Records finished runs, all or nothing: a kill leaves the file as it was, or as it is to be."""
+    """Record finished runs atomically: a kill leaves either the old or the new file."""
     with Target(str(folder / RESULTS), force=True).open() as stream:
         stream.writelines(json.dumps(asdict(run)) + "\n" for run in runs)
 
@@ -63,7 +63,7 @@ def write_runs(folder: Path, runs: Iterable[CurveRun]) -> None:
 def settings_of(
     config: Config, parts: Parts, corpus: Sequence[Sentence], dev: Sequence[Sentence]
 ) -> dict[str, dict[str, Any]]:
-    """What decides on the result of a run besides its size and seed, by section and key."""
+    """The settings that determine a run besides its size and seed, by section and key."""
     training = replace(config.training, **WITHOUT_INFLUENCE)
     tables = replace(config, data=DataConfig(joined=config.data.joined), training=training).tables()
     data = {"train": fingerprint(corpus), "dev": fingerprint(dev)}
@@ -71,7 +71,7 @@ def settings_of(
 
 
 def open_folder(folder: Path, settings: dict[str, dict[str, Any]], *, force: bool) -> None:
-    """Makes the folder ready; raises an error where it holds another curve, or something else."""
+    """Prepare the folder; raise an error if it holds another curve or other files."""
     before = _read_settings(folder)
     if before is not None and not force:
         if changed := _difference(before, json.loads(json.dumps(settings))):
@@ -90,7 +90,7 @@ def open_folder(folder: Path, settings: dict[str, dict[str, Any]], *, force: boo
 
 
 def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
-    """The settings of the curve in a folder; None where there is no such folder, or nothing but hidden files in it."""
+    """The settings of the curve in a folder; None if the folder does not exist or holds only hidden files."""
     if not folder.exists() or (folder.is_dir() and all(file.name.startswith(".") for file in folder.iterdir())):
         return None
     try:
@@ -98,7 +98,7 @@ def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
         if not all(settings[section].keys() for section in ("hyperspan", "curve", "corpora")):
             raise ValueError
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        # Not even with --force: the files of others are not for this command to delete.
+        # Not even with --force: this command never deletes other files.
         raise OutputExistsError(
             f"{folder} holds other files than those of a curve; name a new folder with --output"
         ) from None

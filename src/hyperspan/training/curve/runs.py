@@ -1,5 +1,4 @@
-"""The runs of a learning curve: one for each size and seed, recorded as they finish, so that a killed job goes on where
-it was."""
+"""The runs of a learning curve: one per size and seed, recorded as they finish, so that a killed job can resume."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ from hyperspan.types import Sentence
 
 @dataclass(frozen=True)
 class PartStarted(TrainingEvent):
-    """The run on a part begins, or goes on; it is so many of all that are to be done now."""
+    """The run on a part starts or resumes, with its index among the remaining runs."""
 
     name = "part"
     size: int
@@ -60,12 +59,12 @@ class LearningCurve:
     """F1 on dev by size."""
 
     unit: str
-    """What a size counts."""
+    """The unit of sizes."""
     runs: Sequence[CurveRun]
     """By size and seed."""
     forecast: Forecast
     failed: Sequence[str] = ()
-    """Runs that could not be trained, and why."""
+    """The runs that failed, with reasons."""
 
     @property
     def sizes(self) -> list[int]:
@@ -75,7 +74,7 @@ class LearningCurve:
         return [run for run in self.runs if run.size == size]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """A dictionary for JSON."""
         runs = [asdict(run) for run in self.runs]
         return {"unit": self.unit, "runs": runs, "forecast": self.forecast.to_dict(), "failed": list(self.failed)}
 
@@ -94,12 +93,12 @@ def learning_curve(
     keep: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> LearningCurve:
-    """Trains on growing parts of the training corpus, with several seeds each, and fits a curve to their F1 on dev.
+    """Train on growing parts of the training corpus, with several seeds each, and fit a curve to their dev F1.
 
     `sizes` count sentences, `per_label` sentences for each label; without either there are about five sizes up to the
-    whole corpus. The first seed is ``training.seed``; a seed decides on the part and on training. What is finished in
-    the folder is not trained again, and what was stopped goes on; `force` begins anew. Models are deleted once they are
-    scored unless `keep`.
+    whole corpus. The first seed is ``training.seed``; a seed determines the part and the training run. Finished runs in
+    the folder are not repeated, and interrupted ones resume; `force` starts over. Models are deleted after scoring
+    unless `keep`.
 
     >>> curve = learning_curve("mine.toml", "runs/curve", sizes=[30, 100, 300])  # doctest: +SKIP
     >>> curve.forecast.sentence  # doctest: +SKIP
@@ -136,7 +135,7 @@ def learning_curve(
 
 @dataclass(frozen=True)
 class _Jobs:
-    """What all runs of a curve have in common."""
+    """The common state of all runs of a curve."""
 
     config: Config
     folder: Path
@@ -149,9 +148,9 @@ class _Jobs:
     listeners: Sequence[Listener]
 
     def finish(self, wanted: Sequence[tuple[int, int]]) -> tuple[list[CurveRun], list[str]]:
-        """The runs of these sizes and seeds, trained where they are not finished; and what failed."""
+        """The runs of these sizes and seeds, trained if not finished; and the failures."""
         finished = {(run.size, run.seed): run for run in read_runs(self.folder)}
-        if not self.keep:  # a kill may have come between the record of a run and this
+        if not self.keep:  # a kill may have come after recording a run
             self._delete_finished(finished)
         failed: list[str] = []
         waiting = [key for key in wanted if key not in finished]
@@ -170,14 +169,14 @@ class _Jobs:
         return [finished[key] for key in sorted(wanted) if key in finished], failed
 
     def _delete_finished(self, finished: Iterable[tuple[int, int]]) -> None:
-        """Deletes the models of finished runs, and the folder of all runs once it is empty."""
+        """Delete the models of finished runs, and the folder of all runs once it is empty."""
         for size, seed in finished:
             shutil.rmtree(self._place(size, seed), ignore_errors=True)
         with suppress(OSError):
             (self.folder / RUNS).rmdir()
 
     def _train(self, size: int, seed: int) -> CurveRun:
-        """One run; where its folder has a checkpoint, from there on."""
+        """Train one run; resume it if its folder has a checkpoint."""
         part = [self.corpus[number] for number in self.parts.part(size, seed)]
         mentions = sum(len(sentence.mentions) for sentence in part)
         try:
@@ -213,7 +212,7 @@ class _Jobs:
 
 
 def _with_tokenizer_of_start(config: Config) -> Config:
-    """Text is read once for all runs, so it is cut here as a run would cut it that starts from the same model."""
+    """Use the tokenizer of the start model, as each run would: text is read once for all runs."""
     if config.training.start in ("", AUTO):
         return config
     tokenizer = inherited(config, read_start(config).config).model.tokenizer
@@ -221,7 +220,7 @@ def _with_tokenizer_of_start(config: Config) -> Config:
 
 
 def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds: int) -> None:
-    """Raises an error for what can be known to be wrong before data is read."""
+    """Raise an error for mistakes that can be detected before data is read."""
     if sizes and per_label:
         raise InputError("--sizes and --per-label are given, but parts are chosen by one of them; leave one out")
     if seeds < 1:

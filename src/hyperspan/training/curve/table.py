@@ -13,8 +13,7 @@ BAR = 20
 
 
 def curve_section(curve: LearningCurve) -> Section:
-    """A row for each size: means over its runs, how much F1 differs between them, the fitted F1; and one for twice the
-    data."""
+    """A row per size with means over its runs, the spread of F1 and the fitted F1; and a row for twice the data."""
     by_label = curve.unit != "sentences"
     extra = ("sentences",) if by_label else ()
     header = (curve.unit, *extra, "mentions", "runs", "F1", "±", "fitted", "time a run", "")
