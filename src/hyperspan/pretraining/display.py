@@ -1,4 +1,4 @@
-"""A run as people watch it: a bar on a terminal; in files a line a minute."""
+"""Display of a pretraining run: a progress bar on a terminal; in files one line per minute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hyperspan.progress import print_every_minute
 
 
 class RunDisplay:
-    """Shows what a run is doing, and how much of it is done."""
+    """Shows the current activity and progress of a run."""
 
     def __init__(self, console: Console):
         self._console = console
@@ -43,10 +43,10 @@ class RunDisplay:
         self._bars.stop()
 
     def update(self, state: str, share: float) -> None:
-        """Shows what is being done after a share of the run."""
+        """Show the current activity and the finished share of the run."""
         self._state = state
         self._bars.update(self._task, description=state, completed=share, total=1.0)
 
     def print(self, text: str) -> None:
-        """Prints a line that stays."""
+        """Print a permanent line."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

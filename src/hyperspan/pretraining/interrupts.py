@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for the end of a step, so that what a run saves is the state between two steps."""
+"""Defer Ctrl-C to the end of a step, so that a run saves its state between two steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Within it, the first Ctrl-C only lets the function return true from then on; the second one stops at once.
+    """A context in which the first Ctrl-C only makes the yielded function return true; a second one stops immediately.
 
     >>> with deferred_interrupt() as interrupted:
     ...     signal.raise_signal(signal.SIGINT)

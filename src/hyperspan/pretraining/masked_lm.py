@@ -16,11 +16,10 @@ from hyperspan.pretraining.masking import IGNORED, MaskedBatch
 
 
 class MaskedLanguageModel:
-    """The masked language model of Hugging Face whose encoder is at `name`. A head that it lacks is new; embeddings are
-    tied."""
+    """The Hugging Face masked language model of the encoder `name`. A missing head is new; embeddings are tied."""
 
     def __init__(self, name: str, device: torch.device, dropout: float | None = None):
-        self.description, _ = read_pretrained(name)  # or an error that says what is wrong with it
+        self.description, _ = read_pretrained(name)  # raises an error if the encoder is unusable
         from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
         with without_messages():
@@ -42,32 +41,32 @@ class MaskedLanguageModel:
         self.model.base_model.register_forward_hook(self._select)
 
     def compile(self) -> None:
-        """Lets torch.compile make the encoder faster."""
+        """Compile the encoder with torch.compile."""
         encoder = self.model.base_model
         encoder.forward = torch.compile(encoder.forward)
 
     def _select(self, module: nn.Module, given: Any, output: Any) -> Any:
-        """Leaves to the head only the vectors of the positions that are to be predicted: its logits are large."""
+        """Pass only the positions to predict to the head, since its logits are large."""
         if self._positions is not None:
             vectors = output.last_hidden_state.flatten(0, 1)  # (B * L, H)
             output.last_hidden_state = vectors.index_select(0, self._positions)[None]  # (1, K, H)
         return output
 
     def loss(self, batch: MaskedBatch) -> Tensor:
-        """The mean negative log-probability of what was masked."""
+        """The mean negative log-probability of the masked subwords."""
         self._positions = batch.positions
         with torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext():
-            # No window is padded, so attention needs no mask and takes its fastest way.
+            # No window is padded, so attention needs no mask and uses its fastest path.
             logits = self.model(input_ids=batch.inputs).logits[0]  # (K, V)
         self._positions = None
         return cross_entropy(logits.float(), batch.labels, ignore_index=IGNORED)
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """By name; those that are tied are there once."""
+        """The parameters by name; tied ones occur once."""
         return dict(self.model.named_parameters())
 
     def write(self, folder: Path, half: bool) -> None:
-        """Writes the encoder, its head and its tokenizer as Hugging Face does; with `half`, weights have 16 bits."""
+        """Write the encoder, its head and its tokenizer in the Hugging Face format; with `half`, in 16-bit weights."""
         if half:
             self.model.half()
         self.model.config.update(self._rates)

@@ -1,5 +1,5 @@
-"""Batches of windows of a subword stream, with whole words masked. All of it runs on the device, and nothing waits for
-it."""
+"""Batches of windows of a subword stream, with whole words masked. Everything runs on the device, without
+synchronisation."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from hyperspan.pretraining.stream import SubwordStream
 IGNORED = -100
 """The label of a position that is not to be predicted."""
 _EPOCHS, _MASKS, _DROPOUT = range(3)
-"""What random numbers are for; each has its own."""
+"""The purposes of random numbers; each has its own stream."""
 
 
 class MaskedBatch(NamedTuple):
-    """Windows in which words are masked, and what was there."""
+    """Windows with masked words, and the original subwords."""
 
     inputs: Tensor
     """(B, L): subwords, with the special ones around them."""
     positions: Tensor
-    """(K,): places in the B * L inputs that are to be predicted; unused ones are 0."""
+    """(K,): the positions to predict among the B * L inputs; unused ones are 0."""
     labels: Tensor
     """(K,): the subwords there; IGNORED at unused ones."""
 
 
 @dataclass(frozen=True)
 class SpecialSubwords:
-    """The subwords of an encoder that stand for no text."""
+    """The special subwords of an encoder."""
 
     prefix: list[int]
     suffix: list[int]
     mask: int
     size: int
-    """Of the vocabulary."""
+    """The size of the vocabulary."""
 
 
 class MaskedBatches:
-    """The batches of every step. A step's batch depends on the seed and its number alone, so that a run can go on
+    """The batches of every step. A batch depends only on the seed and the step number, so that a run can resume
     anywhere.
 
-    Each epoch cuts the stream at other places and has its windows in another order.
+    Each epoch splits the stream at different places and shuffles its windows.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class MaskedBatches:
         self.begins = torch.from_numpy(stream.begins).to(device)
         self.special, self.batch, self.masked, self.seed, self.device = special, batch, masked, seed, device
         expected = masked * batch * self.capacity
-        # More are hardly ever masked at once: words are short. What is beyond is masked, and not predicted.
+        # More are hardly ever masked at once, as words are short. The excess is masked, but not predicted.
         self.most_predicted = min(int(expected + 8 * expected**0.5) + 8, batch * self.capacity)
         self._epoch, self._starts = -1, torch.empty(0)
-        # Made once: a copy to the device would wait for all that it has still to do.
+        # Created once: a copy to the device would synchronise.
         self._offsets = torch.arange(self.capacity, device=device)
         self._places = torch.arange(batch, device=device)[:, None] * length + len(special.prefix) + self._offsets
         self._before, self._after = (
@@ -92,11 +92,11 @@ class MaskedBatches:
         return MaskedBatch(torch.cat([self._before, inputs, self._after], 1), positions, labels)
 
     def seed_dropout(self, step: int) -> None:
-        """Makes the dropout of a step depend on its number alone."""
+        """Seed the dropout of a step by its number."""
         torch.manual_seed(self._seed(_DROPOUT, step))
 
     def _shuffled(self, epoch: int) -> Tensor:
-        """(steps, B): where the windows of an epoch start."""
+        """(steps, B): the start positions of the windows of an epoch."""
         used = self.steps_an_epoch * self.batch
         chance = torch.rand((), generator=torch.Generator().manual_seed(self._seed(_EPOCHS, epoch))).item()
         shift = int(chance * min(self.capacity, len(self.ids) - used * self.capacity + 1))
@@ -116,8 +116,7 @@ def mask_words(
 ) -> tuple[Tensor, Tensor]:
     """(B, L), (B, L) -> (B, L), (B, L): the subwords with whole words masked, and which are to be predicted.
 
-    Of the chosen words eight in ten become masks and one in ten random subwords; one stays. Ends of documents are never
-    chosen.
+    Of the chosen words, 80% become masks, 10% random subwords, and 10% stay. Document separators are never chosen.
     """
     device = subwords.device
     word = begins.long().cumsum(1)  # word 0 is the rest of a word that began before the window
@@ -139,7 +138,7 @@ def first_marked(marks: Tensor, values: tuple[Tensor, ...], unused: tuple[int, .
     ((tensor([ 0,  2, -1]),), (tensor([0]),))
     """
     marks = marks.reshape(-1)
-    target = torch.where(marks, marks.long().cumsum(0) - 1, most).clamp(max=most)  # the last place is thrown away
+    target = torch.where(marks, marks.long().cumsum(0) - 1, most).clamp(max=most)  # the last position is discarded
     return tuple(
         torch.full((most + 1,), blank, device=marks.device).scatter_(0, target, value.reshape(-1))[:most]
         for value, blank in zip(values, unused, strict=True)

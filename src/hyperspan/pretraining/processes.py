@@ -1,4 +1,4 @@
-"""A function over parts of texts in several processes."""
+"""Map a function over parts of texts in several processes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _FOR_EACH = 2 * 2**20
-"""Bytes of files for which a process is worth its start."""
+"""The number of bytes per process that makes starting it worthwhile."""
 
 
 def useful_processes(files: Iterable[Path], most: int) -> int:
-    """How many processes to read files with, where there are `most` cores."""
+    """The number of processes for reading files, given `most` cores."""
     return max(min(sum(file.stat().st_size for file in files) // _FOR_EACH, most), 1)
 
 
 def map_parts(
     make: Callable[..., Callable[[Part], Result]], arguments: tuple[Any, ...], parts: Iterable[Part], processes: int
 ) -> Iterator[Result]:
-    """What `make(*arguments)` returns for each part, in order. Every process makes its own function, once.
+    """Yield the results of the function `make(*arguments)` for each part, in order. Every process creates its function
+    once.
 
     >>> from functools import partial
     >>> list(map_parts(partial, (max, 2), [1, 3], processes=1))
@@ -49,7 +50,7 @@ def map_parts(
 
 
 _function: Callable[[Any], Any]
-"""Of a process that works for another one."""
+"""The function of a worker process."""
 
 
 def _set_up(make: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:

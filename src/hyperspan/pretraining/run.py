@@ -1,4 +1,4 @@
-"""Continues the masked language modelling of an encoder on unlabelled text."""
+"""Continue the masked-language-model pretraining of an encoder on unlabelled text."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from hyperspan.training.checkpoint import CHECKPOINT, optimizer_tensors, restore
 from hyperspan.training.run import choose_device
 
 STREAM = "subwords.safetensors"
-"""The subwords of the texts, so that a run that goes on need not cut them again."""
+"""The subwords of the texts, so that a resumed run need not split them again."""
 REPORT = "pretraining.json"
-"""What was done, in the folder of the encoder."""
+"""The report of a run, in the folder of the encoder."""
 CHECKPOINT_SECONDS = 300.0
 REPORT_SECONDS = 5.0
-"""How often the loss is asked for, which waits for the device."""
+"""The interval between reading the loss, which synchronises with the device."""
 
 
 @dataclass(frozen=True)
 class PretrainingProgress:
-    """How far a run is."""
+    """The progress of a run."""
 
     step: int
     share: float
     """From 0 to 1."""
     loss: float
-    """Over the last steps."""
+    """The mean loss of the last steps."""
     subwords_per_second: float
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ Listener = Callable[[PretrainingProgress], None]
 
 
 class PretrainingRun:
-    """A run in a folder: reads texts, trains, and writes the encoder."""
+    """A pretraining run in a folder: reads texts, trains, and writes the encoder."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class PretrainingRun:
         self.saved_step = 0
         """The step that the run would resume from."""
         self.losses: list[tuple[int, float]] = []
-        """The mean loss of the steps since the one before, up to a step."""
+        """Pairs of a step and the mean loss since the previous entry."""
         if (folder / CHECKPOINT).is_file():
             self._restore()
         if compiled:
@@ -104,7 +104,7 @@ class PretrainingRun:
 
     @property
     def steps(self) -> float:
-        """Infinite where time alone ends the run."""
+        """The number of steps; infinite if only time ends the run."""
         epochs = self.settings.epochs
         return max(round(epochs * self.batches.steps_an_epoch), 1) if math.isfinite(epochs) else epochs
 
@@ -116,7 +116,7 @@ class PretrainingRun:
         report_seconds: float = REPORT_SECONDS,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
-        """Takes all steps that are left, and replaces the files of the run by those of the encoder.
+        """Take all remaining steps, and replace the files of the run by those of the encoder.
 
         Ctrl-C during the steps saves a checkpoint before KeyboardInterrupt is raised.
         """
@@ -138,7 +138,7 @@ class PretrainingRun:
         checkpoint_seconds: float,
         interrupted: Callable[[], bool],
     ) -> None:
-        """Takes steps until the run ends or is interrupted."""
+        """Take steps until the run ends or is interrupted."""
         reported, saved, first = time.monotonic(), time.monotonic(), self.step
         recent: list[Tensor] = []
         while self.step < self.steps and self.seconds < self.settings.seconds and not interrupted():
@@ -155,7 +155,7 @@ class PretrainingRun:
             listen(self._report(recent, (self.step - first) / max(time.monotonic() - reported, 1e-6)))
 
     def _train_step(self) -> Tensor:
-        """Learns from one batch; returns its loss without waiting for it."""
+        """Train on one batch; return its loss without synchronising."""
         share = max((self.step + 1) / (self.steps + 1), self.seconds / self.settings.seconds)
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(share)
@@ -209,14 +209,14 @@ class PretrainingRun:
         )
 
     def _names(self) -> list[str]:
-        """Of the parameters, as the optimizer counts them."""
+        """The names of the parameters, in the optimizer's order."""
         named = self.language_model.parameters()
         return sorted(named, key=lambda name: named[name].dim() <= 1)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def _read(self, encoder: SubwordEncoder, files: list[Path], processes: int) -> SubwordStream:
-        """The subwords of the texts, kept beside the checkpoint."""
+        """The subwords of the texts, cached next to the checkpoint."""
         kept = self.folder / STREAM
         if kept.is_file():
             tensors, state = read_tensors(kept)
@@ -266,7 +266,7 @@ class PretrainingRun:
             made = Path(temporary)
             self.language_model.write(made, half)
             (made / REPORT).write_text(json.dumps(report) + "\n", encoding="utf-8")
-            # The configuration comes last: without it the folder is no encoder.
+            # The configuration comes last: without it the folder is not an encoder.
             for file in sorted(made.iterdir(), key=lambda file: file.name == "config.json"):
                 file.replace(self.folder / file.name)
         for name in (CHECKPOINT, STREAM):
@@ -274,7 +274,7 @@ class PretrainingRun:
 
 
 def _prepare(folder: Path, resume: bool, force: bool) -> None:
-    """Checks that a run may use a folder."""
+    """Check that a run may use a folder."""
     if not folder.absolute().parent.is_dir():
         raise InputError(f"{folder.parent} is not a folder; create it first to write {folder.name} there")
     if folder.exists() and not folder.is_dir():
@@ -292,7 +292,7 @@ def _prepare(folder: Path, resume: bool, force: bool) -> None:
 
 
 def _fingerprint(description: dict[str, Any], files: list[Path], settings: PretrainingSettings) -> str:
-    """The same for the same encoder, texts and settings; when to stop may change."""
+    """A fingerprint of encoder, texts and settings; the stopping criteria may change."""
     kept = {key: value for key, value in asdict(settings).items() if key not in ("epochs", "seconds", "learning_rate")}
     sizes = [(file.name, file.stat().st_size) for file in files]
     return hashlib.sha256(json.dumps([description, sizes, kept]).encode()).hexdigest()

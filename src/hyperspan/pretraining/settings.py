@@ -1,4 +1,4 @@
-"""How an encoder is pretrained."""
+"""Settings of encoder pretraining."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from hyperspan.errors import InputError
 
 WARMUP = 0.06
-"""The part of a run in which the learning rate rises."""
+"""The share of a run in which the learning rate warms up."""
 
 
 @dataclass(frozen=True)
 class PretrainingSettings:
-    """How an encoder is pretrained."""
+    """Settings of encoder pretraining."""
 
     epochs: float = math.inf
     seconds: float = math.inf
-    """The learning rate follows the nearer of both ends."""
+    """The time limit; the learning rate follows whichever limit comes first."""
     learning_rate: float = 6e-4
     batch: int = 1024
-    """Windows of a batch."""
+    """The number of windows per batch."""
     length: int = 128
-    """Subwords of a window."""
+    """The number of subwords per window."""
     masked: float = 0.15
     """The share of words that are masked."""
     dropout: float | None = None
-    """None: that of the encoder."""
+    """The dropout; None for that of the encoder."""
     weight_decay: float = 0.01
     tokenizer: str = "words"
     seed: int = 1
@@ -40,7 +40,7 @@ class PretrainingSettings:
         return self.learning_rate * max(min(share / WARMUP, (1 - share) / (1 - WARMUP)), 0.0)
 
     def check(self) -> None:
-        """Raises an error for numbers that cannot be meant."""
+        """Raise an error for invalid values."""
         if math.isinf(self.epochs) and math.isinf(self.seconds):
             raise InputError("neither --epochs nor --seconds is given; say when to stop, for example --epochs 10")
         for option, value, least in (

@@ -1,5 +1,4 @@
-"""Word vectors by skip-gram with negative sampling (word2vec), trained by gensim on text that is cut into tokens as
-models cut it."""
+"""Skip-gram word vectors with negative sampling (word2vec), trained by gensim on text tokenized as models do."""
 
 from __future__ import annotations
 
@@ -21,18 +20,18 @@ from hyperspan.pretraining.texts import Lines, find_texts, parts_of, token_lines
 from hyperspan.text.tokenize import Tokenizer
 
 SUFFIXES = (".npz", ".txt", ".txt.gz", ".vec", ".vec.gz")
-"""How the names of files of vectors end; .vec has a first line with the size, .txt has none (GloVe)."""
+"""The file suffixes of vectors; .vec has a header line with the size, .txt has none (GloVe)."""
 SETTINGS, TOKENS, STATE = "settings.json", "tokens.txt", "state.npz"
-"""In the folder of a run: its settings, the texts, a line of tokens each, and the numbers after the last epoch."""
+"""The files of a run: its settings, the tokenized texts, and the state after the last epoch."""
 _LONGEST = 10_000
-"""Tokens of a line; gensim would leave out what follows."""
+"""The maximum number of tokens per line; gensim would drop the rest."""
 _ALPHA, _LEAST_ALPHA = 0.025, 0.0001
-"""The learning rate falls from the one to the other."""
+"""The initial and the final learning rate."""
 
 
 @dataclass(frozen=True)
 class SkipgramSettings:
-    """How word vectors are trained."""
+    """Settings of word-vector training."""
 
     dimension: int = 200
     window: int = 5
@@ -40,14 +39,14 @@ class SkipgramSettings:
     epochs: int = 5
     min_count: int = 3
     sample: float = 1e-4
-    """Words with a larger share of the text are left out at random."""
+    """Words with a larger share of the text are randomly subsampled."""
     tokenizer: str = "words"
     lowercase: bool = True
     seed: int = 1
 
 
 class JoinedTokens:
-    """Parts of texts to lines in which spaces stand between tokens."""
+    """Turn parts of texts into lines of space-separated tokens."""
 
     def __init__(self, tokenizer: Tokenizer, lowercase: bool):
         self.tokenizer, self.lowercase = tokenizer, lowercase
@@ -60,11 +59,11 @@ class JoinedTokens:
 
 
 Listener = Callable[[str, float], None]
-"""Is called with what is being done and the share of the run before it."""
+"""Called with the current activity and the finished share of the run."""
 
 
 class SkipgramRun:
-    """A run whose files are beside the output, in a folder that is removed in the end."""
+    """A run that keeps its files in a folder next to the output, which is removed at the end."""
 
     def __init__(
         self,
@@ -86,7 +85,7 @@ class SkipgramRun:
         self._join = (Tokenizer(settings.tokenizer), settings.lowercase)
 
     def train(self, listen: Listener = lambda state, share: None) -> tuple[list[str], np.ndarray]:
-        """The words by frequency, the most frequent first, and their vectors."""
+        """Train, and return the words by descending frequency, and their vectors."""
         if not (tokens := self.folder / TOKENS).is_file():
             beside = self.folder / f".{TOKENS}"
             with beside.open("w", encoding="utf-8", newline="\n") as file:
@@ -101,20 +100,20 @@ class SkipgramRun:
         return model.wv.index_to_key, model.wv.vectors
 
     def words_of(self, corpora: Sequence[str]) -> set[str]:
-        """All words of texts and corpora, as they are in the vectors."""
+        """All words of texts and corpora, in the form used by the vectors."""
         return {word for text in self._lines(self._find(corpora)) for word in text.split()}
 
     def write(self, words: Sequence[str], vectors: np.ndarray) -> None:
-        """Writes vectors under the name of the output, and removes the files of the run."""
+        """Write the vectors to the output, and remove the files of the run."""
         write_vectors(Target(str(self.output), self.force), words, vectors)
         shutil.rmtree(self.folder)
 
     def _find(self, texts: Iterable[str]) -> list[Path]:
-        """The texts without what the run writes."""
+        """The texts, without files that the run writes."""
         return find_texts(texts, [self.output, self.folder])
 
     def _prepare(self, resume: bool) -> None:
-        """Checks that the run may use its folder. One without a finished epoch is replaced: there is nothing to
+        """Check that the run may use its folder. A folder without a finished epoch is replaced: there is nothing to
         lose."""
         Target(str(self.output), self.force).check()
         kept = self.folder / SETTINGS
@@ -143,7 +142,7 @@ class SkipgramRun:
         return map_parts(JoinedTokens, self._join, parts, useful_processes(files, self.threads))
 
     def _model(self, tokens: Path) -> Any:
-        """The words of the texts, with new vectors."""
+        """A model of the words of the texts, with new vectors."""
         settings = self.settings
         model = imported("gensim.models:Word2Vec")(
             sg=1,
@@ -155,7 +154,7 @@ class SkipgramRun:
             seed=settings.seed,
             workers=useful_processes([tokens], self.threads),
         )
-        with suppress(RuntimeError):  # of gensim, for texts without words
+        with suppress(RuntimeError):  # gensim raises it for texts without words
             model.build_vocab(corpus_file=str(tokens))
         if not len(model.wv):
             shutil.rmtree(self.folder)
@@ -183,7 +182,7 @@ class SkipgramRun:
         beside.replace(self.folder / STATE)
 
     def _restore(self, model: Any) -> int:
-        """Puts back the numbers after the last epoch, and returns how many there were."""
+        """Restore the state after the last epoch, and return the number of finished epochs."""
         if not (kept := self.folder / STATE).is_file():
             return 0
         with np.load(kept, allow_pickle=False) as state:
@@ -192,7 +191,7 @@ class SkipgramRun:
 
 
 def chosen_words(words: Sequence[str], most: int, needed: Iterable[str]) -> list[int]:
-    """The places of the `most` first words and of those that are needed.
+    """The indices of the first `most` words and of the needed ones.
 
     >>> chosen_words(["the", "of", "IL-2", "p53"], 1, {"p53"})
     [0, 3]
@@ -202,7 +201,7 @@ def chosen_words(words: Sequence[str], most: int, needed: Iterable[str]) -> list
 
 
 def scaled(vectors: np.ndarray, deviation: float) -> np.ndarray:
-    """The vectors times the number that gives their entries this standard deviation.
+    """Scale the vectors so that their entries have this standard deviation.
 
     >>> scaled(np.array([[1.0, -1.0], [3.0, -3.0]]), 0.5).std().item()
     0.5
@@ -212,8 +211,7 @@ def scaled(vectors: np.ndarray, deviation: float) -> np.ndarray:
 
 
 def principal_components(vectors: np.ndarray, count: int) -> np.ndarray:
-    """The vectors by their first principal components: of all projections to so many numbers, those with the most
-    variance.
+    """Project the vectors onto their first `count` principal components.
 
     >>> bool(np.allclose(abs(principal_components(np.array([[1.0, 1.0], [3.0, 3.0]]), 1)), 2**0.5))
     True
@@ -224,7 +222,7 @@ def principal_components(vectors: np.ndarray, count: int) -> np.ndarray:
 
 
 def write_vectors(target: Target, words: Sequence[str], vectors: np.ndarray) -> None:
-    """Writes vectors as :func:`hyperspan.encoders.vectors.read_vectors` reads them: npz in 16 bits, or text."""
+    """Write vectors in a format that :func:`hyperspan.encoders.vectors.read_vectors` reads: npz in 16 bits, or text."""
     with target.open_binary() as file:
         if target.name.endswith(".npz"):
             np.savez_compressed(file, words=np.array("\n".join(words).encode()), vectors=vectors.astype(np.float16))

@@ -1,4 +1,4 @@
-"""Text as one stream of an encoder's subwords, cut by several processes."""
+"""Text as one stream of an encoder's subwords, tokenized by several processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hyperspan.text.tokenize import Tokenizer
 
 
 class SubwordStream(NamedTuple):
-    """The subwords of words that follow one another."""
+    """The subwords of consecutive words."""
 
     ids: np.ndarray
     """(N,) int32."""
@@ -27,20 +27,20 @@ class SubwordStream(NamedTuple):
 
 
 class SubwordEncoder:
-    """Lines of tokens to subwords. Words are cut one by one, as models do that read them with the encoder.
+    """Turns lines of tokens into subwords. Words are split one by one, as in models that use the encoder.
 
-    Between documents stands what the encoder puts at the end of a text.
+    Documents are separated by the encoder's end-of-text subword.
     """
 
     def __init__(self, name: str, description: dict[str, Any], length: int, tokenizer: Tokenizer):
         self.subwords = SubwordTokenizer(TransformerConfig(name, window=length), description)
         self.tokenizer = tokenizer
         self.arguments = (name, description, length, tokenizer)
-        """Other processes make their own encoder of these."""
+        """The arguments from which worker processes create their own encoder."""
 
     @property
     def separator(self) -> int | None:
-        """The subword between documents, if the encoder knows one."""
+        """The subword between documents, if the encoder has one."""
         return self.subwords.suffix[0] if self.subwords.suffix else None
 
     def __call__(self, part: str | Lines) -> SubwordStream:
@@ -57,7 +57,7 @@ class SubwordEncoder:
 
 
 def read_stream(encoder: SubwordEncoder, files: Iterable[Path], processes: int) -> SubwordStream:
-    """The subwords of files one after the other; no two separators in a row."""
+    """The subwords of all files in order, without repeated separators."""
     parts = (part for file in files for part in parts_of(file, encoder.tokenizer))
     streams = list(map_parts(SubwordEncoder, encoder.arguments, parts, processes))
     if not streams or not sum(len(stream.ids) for stream in streams):

@@ -1,5 +1,5 @@
-"""Unlabelled text as lines of tokens: from text files, packed or not, from folders of them, and from corpora without
-their labels.
+"""Unlabelled text as lines of tokens: from text files (compressed or not), folders of them, and corpora without their
+labels.
 
 A line without tokens ends a document.
 """
@@ -18,15 +18,15 @@ from hyperspan.text.tokenize import Tokenizer, tokenize_all
 from hyperspan.types import Document
 
 PART = 2**20
-"""Characters of text that are cut into tokens at a time."""
+"""The number of characters to tokenize at a time."""
 Lines = list[list[str]]
 """Tokens line by line; a line without tokens ends a document."""
 
 
 def find_texts(given: Iterable[str], own: Iterable[Path] = ()) -> list[Path]:
-    """The files and corpora that are named; of a folder, all text files in it, or the folder itself if it has none.
+    """The given files and corpora; for a folder, all text files in it, or the folder itself if it has none.
 
-    `own` are files and folders that the run itself writes; what is in them is not found in other folders.
+    `own` are files and folders that the run itself writes; they are excluded from other folders.
     """
     left_out = {path.resolve() for path in own}
     found: list[Path] = []
@@ -42,12 +42,12 @@ def find_texts(given: Iterable[str], own: Iterable[Path] = ()) -> list[Path]:
 
 
 def is_text(path: Path) -> bool:
-    """Whether a path is that of a text file."""
+    """Whether a path is a text file."""
     return path.name.endswith(TEXT_SUFFIXES) and path.is_file()
 
 
 def parts_of(path: Path, tokenizer: Tokenizer) -> Iterator[str | Lines]:
-    """A text file in parts of whole lines, which are yet to be cut into tokens; a corpus in lines of tokens."""
+    """Split a text file into parts of whole lines, not yet tokenized; a corpus into lines of tokens."""
     if is_text(path):
         yield from _text_parts(path)
     else:
@@ -55,13 +55,13 @@ def parts_of(path: Path, tokenizer: Tokenizer) -> Iterator[str | Lines]:
 
 
 def token_lines(text: str, tokenizer: Tokenizer) -> Lines:
-    """The tokens of each line of a text; blank lines that follow one another count once.
+    """The tokens of each line of a text; consecutive blank lines count once.
 
     >>> token_lines("IL-2 binds.\\n\\n \\nIt is new.", Tokenizer("split"))
     [['IL', '-', '2', 'binds', '.'], [], ['It', 'is', 'new', '.']]
     """
     stretches: list[tuple[int, int]] = []
-    ends: list[int] = []  # before which stretches a document ends
+    ends: list[int] = []  # the stretches before which a document ends
     place = 0
     for line in text.splitlines(keepends=True):
         if not line.isspace():
@@ -77,7 +77,7 @@ def token_lines(text: str, tokenizer: Tokenizer) -> Lines:
 
 
 def _text_parts(path: Path) -> Iterator[str]:
-    """Parts that end after a blank line where there is one, else after a line."""
+    """Parts that end after a blank line if possible, else after a line."""
     held = [""]  # of two or more blocks, only the first may have the end of a line
     try:
         with open_text(path) as stream:
@@ -100,7 +100,7 @@ def _text_parts(path: Path) -> Iterator[str]:
 
 
 def _documents(path: Path) -> Iterator[Document]:
-    """Those of a corpus; no option names its format."""
+    """The documents of a corpus, whose format is detected."""
     try:
         yield from read_corpus(str(path))
     except UnknownFormatError:
@@ -110,8 +110,7 @@ def _documents(path: Path) -> Iterator[Document]:
 
 
 def _corpus_lines(path: Path, tokenizer: Tokenizer) -> Lines:
-    """A line for every sentence. In some formats each sentence is a document; those are read on without an end between
-    them."""
+    """A line per sentence. In formats where each sentence is a document, no document ends are inserted."""
     lines: Lines = []
     for document in _documents(path):
         sentences = document.sentences or split_text(document.text, tokenizer)
