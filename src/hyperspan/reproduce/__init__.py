@@ -1,1 +1,1 @@
-"""The paper's tables, each row a configuration: what is trained, what is kept of it, and how it is laid out."""
+"""Reproduction of the paper's tables: each row is a configuration to train, score and tabulate."""

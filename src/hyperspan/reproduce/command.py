@@ -1,5 +1,4 @@
-"""What ``hyperspan reproduce`` does, table by table: train what is missing, tabulate what is finished, write and print
-it."""
+"""The command ``hyperspan reproduce``: train missing rows, tabulate finished ones, write and print the tables."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked for."""
+    """The options of the command."""
 
     data: str
     data_dir: Path
     rows: tuple[str, ...]
-    """Empty for all."""
+    """The requested rows; empty for all."""
     seeds: tuple[int, ...]
     output: Path
     configs: Path
@@ -46,17 +45,17 @@ class Request:
 
     @property
     def folder(self) -> Path:
-        """Of the tables."""
+        """The folder of the tables."""
         return self.output / self.data
 
     def chosen(self, table: str = "main") -> list[Row]:
-        """The rows that are asked for, of those that a table has."""
+        """The requested rows of a table."""
         corpus_named(self.data)
         return rows_named(self.rows) if self.rows else rows_for(self.data, table)
 
 
 def list_rows(request: Request) -> None:
-    """A header and one line a row, to standard output."""
+    """Print a header and one line per row to standard output."""
     rows = rows_named(request.rows) if request.rows else [row for row in ROWS.values() if request.data in row.data]
     corpus_named(request.data)
     width = max(len(row.name) for row in rows)
@@ -67,7 +66,7 @@ def list_rows(request: Request) -> None:
 
 
 def make_table(table: str, request: Request, format_: str) -> None:
-    """Makes one of the tables, prints it, and writes it to the folder of results."""
+    """Make one of the tables, print it, and write it to the folder of results."""
     makers: dict[str, Callable[[Request], Made]] = {
         "main": _main,
         "ablation": _ablation,
@@ -103,7 +102,7 @@ def make_table(table: str, request: Request, format_: str) -> None:
 
 @dataclass(frozen=True)
 class Made:
-    """A table: what is printed, what goes into its JSON, what can be drawn of it, and what failed on the way."""
+    """A table: its printed sections, its JSON, its plots, and the failures."""
 
     sections: Sequence[Section]
     values: dict[str, Any]
@@ -131,7 +130,8 @@ def _ablation(request: Request) -> Made:
 
 
 def _paper(request: Request) -> Made:
-    """The paper's own settings: with the best β, with every β on dev, and what happens to them row by row."""
+    """The paper's own settings: with the best β, with every β on dev, and the steps from the paper's settings to
+    ours."""
     rows = _with_bases(request.chosen("paper"))
     if not rows:
         raise InputError(f"the paper's own settings are there for genia alone, not for {request.data}")
@@ -153,7 +153,7 @@ def _paper(request: Request) -> Made:
 
 
 def _with_bases(rows: Sequence[Row]) -> list[Row]:
-    """The rows after those that they are compared with."""
+    """The rows, each preceded by the row it is compared with."""
     bases = [ROWS[row.base] for row in rows if row.base]
     return list(dict.fromkeys([*bases, *rows]))
 
@@ -161,8 +161,8 @@ def _with_bases(rows: Sequence[Row]) -> list[Row]:
 def _finished(
     request: Request, rows: Sequence[Row], against: str | None, failed: Sequence[str] = ()
 ) -> list[RowSummary]:
-    """The finished rows, compared with the row `against` or, without it, each with its base; an error if there are
-    none."""
+    """The finished rows, compared with the row `against` or, without it, each with its base; raise an error if there
+    are none."""
     found = _summaries(request, rows, against)
     _check_finished(request, found, failed)
     return found
@@ -221,7 +221,7 @@ def _ambiguity(request: Request) -> Made:
 
 
 def _report_changed(request: Request, results: Results) -> None:
-    """Says which finished rows were trained with another configuration than the one that is there now."""
+    """Report the finished rows that were trained with a different configuration."""
     for name, found in results.items():
         if (request.configs / request.data / ROWS[name].file).is_file():
             config = config_of(ROWS[name], request.data, request.configs, request.data_dir, request.overrides)
@@ -231,7 +231,7 @@ def _report_changed(request: Request, results: Results) -> None:
 
 
 def _values(request: Request, rows: Sequence[Row], found: Sequence[RowSummary]) -> dict[str, Any]:
-    """For JSON; scores are fractions, but the paper's are in percent, as it has them."""
+    """The JSON values; scores are fractions, but the paper's are in percent, as printed."""
     papers = {row.name: row.paper[request.data] for row in rows if request.data in row.paper}
     return {
         "data": request.data,
@@ -245,7 +245,7 @@ def _values(request: Request, rows: Sequence[Row], found: Sequence[RowSummary]) 
 
 
 def _train(request: Request, rows: Sequence[Row]) -> list[str]:
-    """Trains what is not finished, one seed after the other; returns what could not be trained."""
+    """Train unfinished rows, one seed after the other; return the failures."""
     if not request.train:
         return []
     todo = _unfinished(request, _configured(request, rows))
@@ -263,7 +263,7 @@ def _train(request: Request, rows: Sequence[Row]) -> list[str]:
 
 
 def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
-    """The rows that have a configuration; rows that the user named must have one."""
+    """The rows that have a configuration; rows named by the user must have one."""
     if request.rows:
         return list(rows)
     missing = [row for row in rows if not (request.configs / request.data / row.file).is_file()]
@@ -278,7 +278,7 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
 
 
 def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
-    """The seeds and rows that need training, in this order; mistakes are refused now, not after hours."""
+    """The seeds and rows that need training, in this order; mistakes raise errors now, not after hours."""
     first = request.seeds[0]
     wanted = [(seed, row) for seed in request.seeds for row in rows if seed == first or row.part == "test"]
     configs = {row: config_of(row, request.data, request.configs, request.data_dir, request.overrides) for row in rows}

@@ -1,4 +1,4 @@
-"""The configuration of a row, with its files where the user has them; and whether a finished row had the same."""
+"""The configuration of a row with the user's file paths, and whether a finished row used the same."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hyperspan.reproduce.results import RESULT, Result
 from hyperspan.reproduce.rows import Row
 
 DATA = "data/"
-"""What the paths in configurations begin with: the folder of data."""
+"""The prefix of paths in configurations: the data folder."""
 
 
 def config_of(
     row: Row, data: str, configs: str | Path = SHIPPED, data_dir: str | Path = "data", overrides: Iterable[str] = ()
 ) -> Config:
-    """The configuration of a row for a corpus, its files looked for in a folder of data."""
+    """The configuration of a row for a corpus, with its files in a data folder."""
     file = Path(configs) / data / row.file
     if not file.is_file():
         raise InputError(
@@ -30,7 +30,7 @@ def config_of(
 
 
 def _moved(config: Config, data_dir: Path) -> Config:
-    """The configuration with another folder in place of "data/" wherever a path begins with it."""
+    """Replace the prefix "data/" of all paths in a configuration by another folder."""
     sections = {}
     for section in fields(config):
         if section.name == "plugins":
@@ -42,7 +42,7 @@ def _moved(config: Config, data_dir: Path) -> Config:
 
 
 def _moved_path(value: Any, data_dir: Path) -> Any:
-    """A value with another folder in place of "data/", if it is a path there, a corpus, or a list of them."""
+    """Replace the prefix "data/" in a path, a corpus, or a list of them."""
     if isinstance(value, CorpusConfig):
         return replace(value, path=_moved_path(value.path, data_dir))
     if isinstance(value, tuple):
@@ -52,7 +52,7 @@ def _moved_path(value: Any, data_dir: Path) -> Any:
 
 
 def finished_result(folder: Path, config: Config) -> Result | None:
-    """The result of a row and seed, None if it is not finished; an error if it was configured otherwise."""
+    """The result of a row and seed, None if not finished; raise an error if it had a different configuration."""
     if not (folder / RESULT).is_file():
         return None
     result = Result.read(folder / RESULT)
@@ -74,14 +74,14 @@ _FREE = {
     ("training", "seed"),
     ("training", "checkpoint_minutes"),
 }
-"""What a finished run may differ in: what training finds, what the folder says, what changes no result."""
+"""The keys in which a finished run may differ: chosen by training, given by the folder, or without effect."""
 
 
 def changed_key(result: Result, config: Config) -> str | None:
-    """The first key in which a finished run was configured otherwise, or None; where files lie does not matter.
+    """The first key in which a finished run had a different configuration, or None; file locations do not matter.
 
-    Keys that an older hyperspan did not know had the value that is now their default. What a configuration leaves to
-    the corpus has not changed: the corpus is the same.
+    Keys that an older hyperspan lacked count as today's default. "auto" values have not changed, as the corpus is the
+    same.
     """
     for section, values in config.tables().items():
         if section == "data":
@@ -96,7 +96,7 @@ def changed_key(result: Result, config: Config) -> str | None:
 
 
 def _name(value: object) -> object:
-    """Of a path its last part."""
+    """The last part of a path."""
     if isinstance(value, list | tuple):  # a result that was read has lists
         return [_name(entry) for entry in value]
     return PurePath(value).name if isinstance(value, str) else value

@@ -1,11 +1,11 @@
-"""How the cost of a structure grows with words, types and the widest mention: counted exactly, and timed.
+"""How the cost of a structure grows with words, types and the maximum mention width: counted exactly, and timed.
 
 One pass over a hypergraph takes an operation for each hyperedge and each node of its tail that has hyperedges. That
 number is a polynomial in the number of words n, of types m and, where mentions are limited, their widest c, as soon as
-n exceeds c. Its largest monomials are those whose differences, taken as often along each axis as their exponents say,
-do not vanish, while no higher differences remain. So they are found by counting on small grids, without any rounding.
-Where sets of types are nodes, powers 2^m and 4^m are factors, too: the difference f(m + 1) - b f(m) removes b^m as the
-usual one removes a constant.
+n exceeds c. Its largest monomials are those whose repeated differences, as many along each axis as their exponents, do
+not vanish, while no higher differences remain. So they are found by counting on small grids, without rounding. Where
+sets of types are nodes, powers 2^m and 4^m are factors, too: the difference f(m + 1) - b f(m) removes b^m as the usual
+one removes a constant.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from hyperspan.structures.graphs.hypergraph import Hypergraph, inside
 from hyperspan.structures.graphs.semirings import Max
 
 POINTS = 5
-"""Of words and widths: enough for monomials of degree 3, and to see that there is none of degree 4."""
+"""Grid points for words and widths: enough for monomials of degree 3, and to rule out degree 4."""
 TYPES = 4
-"""Of types: enough for m² as well as 4^m, and to see that there is nothing larger."""
+"""Grid points for types: enough for m² and 4^m, and to rule out anything larger."""
 FIRST = 6
-"""Words of the shortest sentence counted; no fewer than the widest mention, and beyond what begins and ends of
-sentences do."""
+"""The length of the shortest sentence counted; at least the maximum width, and long enough that sentence boundaries do
+not matter."""
 WIDTH = 6
 """c of the timed passes, as in the paper."""
 SHORTEST, SIZES = 16, 3
 """The words of the shortest timed sentence (each next one is twice as long), and how many of the longest are fitted."""
 MOST = 30_000
-"""Operations of the longest sentence that is timed."""
+"""The maximum number of operations of a timed sentence."""
 ROUNDS = 5
 POWERS = {1: "", 2: "²", 3: "³"}
 BASES = (1, 2, 4)
@@ -48,21 +48,21 @@ class Growth:
     """How the cost of one pass grows."""
 
     order: str
-    """In O notation, from counting; with c where mentions are limited, and without limit as well."""
+    """The counted growth in O notation; with c if mentions can be limited, and without limit as well."""
     exponent: float
-    """Of n, timed, mentions of any width."""
+    """The timed exponent of n, for mentions of any width."""
     limited: float | None
-    """Of n, timed, mentions of at most 6 words; None where they cannot be limited."""
+    """The timed exponent of n, for mentions of at most 6 words; None if widths cannot be limited."""
 
 
 def measure(system: System) -> Growth:
-    """Counts and times the growth of a system."""
+    """Count and time the growth of a system."""
     limited = _time_exponent(system, WIDTH) if system.limited else None
     return Growth(counted_order(system), _time_exponent(system, None), limited)
 
 
 def counted_order(system: System) -> str:
-    """The growth in O notation, without a clock."""
+    """The counted growth in O notation."""
     free = order(_count(system, limited=False), "mn")
     return f"{order(_count(system, limited=True), 'cmn')}; c=n: {free}" if system.limited else free
 
@@ -82,7 +82,8 @@ def _count(system: System, *, limited: bool) -> NDArray[np.int64]:
 
 
 def order(counts: NDArray[np.int64], names: str) -> str:
-    """The largest terms of counts on a grid, one axis a name: monomials, times the largest of BASES to the power of m.
+    """The largest terms of counts on a grid, one axis per name: monomials, times the largest of BASES to the power of
+    m.
 
     >>> m, n = np.meshgrid(np.arange(1, 6), np.arange(6, 11), indexing="ij")
     >>> order(2 * m * n**2 + n**3 - 7 * m * n + 5, "mn")
@@ -124,8 +125,7 @@ def _difference(counts: NDArray[np.int64], axis: int, base: int) -> NDArray[np.i
 
 
 def _is_below(one: Sequence[int], other: Sequence[int], names: str) -> bool:
-    """Whether a monomial never exceeds another for long: by each exponent, where c, being at most n, may stand for
-    n."""
+    """Whether one monomial is dominated by another: by each exponent, where c ≤ n may replace n."""
     wide = names.find("c")
     if wide >= 0:
         one, other = ([*p, p[wide] + p[names.index("n")]] for p in (one, other))

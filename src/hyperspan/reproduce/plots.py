@@ -1,4 +1,4 @@
-"""The main table as a picture: F1 of each row with its interval beside the paper's, and F1 against speed."""
+"""Plots of the main table: F1 of each row with its interval next to the paper's, and F1 against speed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+# Okabe and Ito's palette, safe for colour-blind readers.
 COLOURS = dict(zip(GROUPS, ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"), strict=True))
 
 BESIDE = [
     *((across, up, side) for up in (0, 8, -8, 14, -14, 20, -20) for across, side in ((7, "left"), (-7, "right"))),
     (0, 10, "center"),
 ]
-"""Where a label may be: its distance from the point, to the right and up, and the side of the label there."""
+"""Candidate label positions: the offset from the point, to the right and up, and the alignment."""
 
 
 def draw_scores(found: Sequence[RowSummary], data: str, target: Path) -> None:
-    """A PNG: F1 of each row as a point with its 95% interval, the paper's F1 as an open one."""
+    """Draw a PNG with the F1 of each row as a point with its 95% interval, and the paper's F1 as an open point."""
     figure = _figure(8, 1.4 + 0.32 * len(found))
     panel = figure.subplots()
     for height, summary in enumerate(reversed(found)):
@@ -45,7 +45,7 @@ def draw_scores(found: Sequence[RowSummary], data: str, target: Path) -> None:
 
 
 def draw_speed(found: Sequence[RowSummary], data: str, target: Path) -> None:
-    """A PNG: F1 of each row against the words that it decodes a second."""
+    """Draw a PNG with the F1 of each row against its decoding speed in words per second."""
     figure = _figure(9, 6.5)
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
@@ -67,12 +67,12 @@ def draw_speed(found: Sequence[RowSummary], data: str, target: Path) -> None:
 
 
 def _write_labels(figure: Figure, panel: Axes, places: Mapping[str, tuple[float, float]]) -> None:
-    """Writes each label beside its point where it covers no other, if there is such a place."""
+    """Write each label next to its point without covering others, if possible."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw_without_rendering()  # so that it is known where points are on the page
+    figure.draw_without_rendering()  # to compute the positions of points
     points = [panel.transData.transform(place) for place in places.values()]
     taken = [Bbox([[x - 7, y - 7], [x + 7, y + 7]]) for x, y in points]
     for label, place in places.items():

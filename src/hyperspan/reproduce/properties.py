@@ -1,9 +1,9 @@
 """The paper's table of model properties, computed: no cell is typed in.
 
-On a short sentence, all sets of mentions and all hyperpaths are written out. A hyperpath is *spurious* if no set is
-learnt as it; sets that are learnt as the same are *ambiguous*. Whether mentions may cross, and whether those of one
-type may overlap, is looked up among the sets that a system can hold; a *pipeline* decodes several hypergraphs one after
-the other.
+On a short sentence, all sets of mentions and all hyperpaths are enumerated. A hyperpath is *spurious* if no set is
+encoded as it; sets with the same encoding are *ambiguous*. Whether mentions may cross, and whether those of one type
+may overlap, is read off the sets that a system can represent; a *pipeline* decodes several hypergraphs one after the
+other.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ WORDS, TYPES = 3, 2
 
 @dataclass(frozen=True)
 class Properties:
-    """What was counted of a system on a sentence of `words` words and `types` types."""
+    """The counts of a system on a sentence of `words` words and `types` types."""
 
     words: int
     types: int
     sets: int
-    """Sets of mentions that there are."""
+    """The number of all sets of mentions."""
     held: int
-    """… that the system can learn from."""
+    """The number of sets that the system can learn from."""
     hyperpaths: int
     spurious: int
-    """Hyperpaths that no set is learnt as."""
+    """Hyperpaths that encode no set."""
     ambiguous: int
-    """Sets that are learnt as the same as another set."""
+    """Sets with the same encoding as another set."""
     overlapping: int
     """Sets it can learn from in which mentions overlap."""
     crossing: int
-    """… without one containing the other."""
+    """Those with overlap in which neither mention contains the other."""
     same_type: int
-    """… of the same type."""
+    """Those with overlap between mentions of the same type."""
     stages: int
     """Hypergraphs that are decoded one after the other."""
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The paper's columns but the last; "flat" where nothing may overlap, so that there is nothing to ask."""
+        """The paper's columns but the last; "flat" if nothing may overlap, so that the question does not apply."""
         return (
             _yes(self.spurious > 0),
             _yes(self.ambiguous > 0),
@@ -66,7 +66,7 @@ def _yes(truth: bool) -> str:
 
 
 def all_sets(n: int, m: int, *, gaps: bool = False) -> Iterator[MentionSet]:
-    """Every set of mentions in a sentence of n words and m types; with `gaps` also of those with a word left out before
+    """All sets of mentions in a sentence of n words and m types; with `gaps`, mentions may also skip a word before
     their last.
 
     >>> len(list(all_sets(3, 1))), len(list(all_sets(3, 1, gaps=True)))
@@ -85,7 +85,7 @@ def all_sets(n: int, m: int, *, gaps: bool = False) -> Iterator[MentionSet]:
 
 
 def count(system: System, n: int = WORDS, m: int = TYPES) -> Properties:
-    """Counts the properties of a system by writing everything out.
+    """Count the properties of a system by enumeration.
 
     >>> separators = next(system for system in SYSTEMS if system.name.startswith("Muis"))
     >>> found = count(separators, n=3, m=1)
@@ -165,7 +165,7 @@ EXAMPLES: dict[str, MentionSet] = {
     "crossing, one type": frozenset({(0, 2, 0), (1, 3, 0)}),
     "two types on a span": frozenset({(0, 2, 0), (0, 2, 1)}),
 }
-"""The kinds of overlap that the paper speaks of, each in its smallest set."""
+"""The kinds of overlap in the paper, each as its smallest set."""
 
 
 def overlaps_section() -> Section:
@@ -190,7 +190,7 @@ def held_in(sentences: Iterable[Sentence]) -> dict[str, tuple[int, int, int, int
 
 
 def corpus_section(held: dict[str, tuple[int, int, int, int]], name: str) -> Section:
-    """How many of the sentences of a corpus each system can hold."""
+    """How many sentences of a corpus each system can represent."""
     all_, _, overlapping, _ = next(iter(held.values()))
     title = f"{name}: {all_:,} sentences with mentions, {overlapping:,} with overlapping ones"
     rows = [

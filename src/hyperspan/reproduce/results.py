@@ -1,5 +1,4 @@
-"""What is kept of a trained row: one JSON file a seed, from which all tables are made; and how far each row has
-come."""
+"""Results of trained rows: one JSON file per seed, from which all tables are made; and the progress of each row."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from hyperspan.reproduce.rows import Row
 from hyperspan.training.log import read_log
 
 RESULT, PREDICTIONS, MODEL = "result.json", "predictions.jsonl", "model"
-"""What the folder of a row and seed holds: the figures, what was predicted on test, and the folder of the run."""
+"""The files of a row and seed: the figures, the predictions on test, and the folder of the run."""
 COUNTED = ("right", "predicted", "gold")
 
 
@@ -30,29 +29,29 @@ class Result:
     data: str
     seed: int
     dev_f1: float | None
-    """Of the finished model, as a fraction; None without dev."""
+    """The dev F1 of the finished model, as a fraction; None without dev."""
     best_epoch: int
     epochs: int
-    """How many were trained."""
+    """The number of epochs trained."""
     parameters: int
     seconds: float
-    """Of training, all epochs together."""
+    """The training time of all epochs."""
     device: str
-    """Where it was trained and scored."""
+    """The device used for training and scoring."""
     version: str
-    """Of hyperspan."""
+    """The version of hyperspan."""
     config: Mapping[str, Mapping[str, Any]]
     test: Mapping[str, Any]
     """The report on test, as `hyperspan evaluate --format json` prints it."""
     counts: Counts = field(compare=False)
-    """(sentences, 3): right, predicted and gold mentions of each test sentence."""
+    """(sentences, 3): correct, predicted and gold mentions of each test sentence."""
 
     @property
     def f1(self) -> float:
         return self.test["micro"]["f1"]
 
     def write(self, path: Path) -> None:
-        """Writes it as JSON; the file is complete or not there."""
+        """Write the result as JSON, atomically."""
         columns = zip(COUNTED, self.counts.T.tolist(), strict=True)
         given = {**vars(self), "counts": {name: " ".join(map(str, column)) for name, column in columns}}
         with Target(str(path), force=True).open() as file:
@@ -60,7 +59,7 @@ class Result:
 
     @classmethod
     def read(cls, path: Path) -> Result:
-        """What :meth:`write` wrote."""
+        """Read a result that :meth:`write` wrote."""
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
             counts = np.array([given["counts"][name].split() for name in COUNTED], dtype=np.int64).T
@@ -74,7 +73,7 @@ class Result:
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
-    """Where a row and seed are kept."""
+    """The folder of a row and seed."""
     return output / data / row.name / f"seed-{seed}"
 
 
@@ -91,13 +90,13 @@ def read_results(output: Path, data: str, rows: Iterable[Row], seeds: Sequence[i
 
 @dataclass(frozen=True)
 class State:
-    """How far a row of one seed has come."""
+    """The progress of a row with one seed."""
 
     epoch: int = 0
     epochs: int = 0
-    """To train; 0 if it was not begun."""
+    """The number of epochs to train; 0 if not started."""
     f1: float | None = None
-    """On test, once it is finished."""
+    """The test F1, once finished."""
 
     def __str__(self) -> str:
         if self.f1 is not None:

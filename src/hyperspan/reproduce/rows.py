@@ -1,5 +1,4 @@
-"""The rows of the paper's tables as data: a system is a configuration, what it overrides, and the figures of the
-paper."""
+"""The rows of the paper's tables as data: a system is a configuration with overrides, and the paper's figures."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Literal
 from hyperspan.errors import InputError
 
 Figures = tuple[float | None, float | None, float]
-"""Precision, recall and F1 on test in percent, as the paper prints them; None where it has F1 alone."""
+"""Precision, recall and F1 on test in percent, as the paper prints them; None where it reports only F1."""
 
 GROUPS = {
     "non-neural": "Non-neural",
@@ -27,7 +26,7 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Corpus:
-    """Where the parts of a corpus are, below the folder of data."""
+    """The paths of the parts of a corpus, relative to the data folder."""
 
     train: str
     dev: str
@@ -49,22 +48,22 @@ class Row:
     """One system of a table."""
 
     name: str
-    """How it is called on the command line, and its folder."""
+    """The name on the command line and of the folder."""
     title: str
-    """How it is called in tables."""
+    """The title in tables."""
     group: str
     config: str = ""
     """The configuration DATA/CONFIG.toml; the name of the row if not given."""
     overrides: tuple[str, ...] = ()
     """``section.key=value``, as for ``hyperspan train --set``."""
     paper: Mapping[str, Figures] = field(default_factory=dict, hash=False)
-    """What the paper reports, by corpus."""
+    """The paper's figures, by corpus."""
     base: str = ""
-    """Of an ablation or addition: the row that it takes something away from or adds something to."""
+    """The row that an ablation or addition modifies."""
     data: tuple[str, ...] = tuple(CORPORA)
-    """The corpora that it is meant for."""
+    """The corpora of the row."""
     part: Literal["dev", "test"] = "test"
-    """What it is scored on: dev where it is one of several settings to choose from, with the first seed alone."""
+    """The part it is scored on: dev for settings that are being selected, with only the first seed."""
 
     @property
     def file(self) -> str:
@@ -73,7 +72,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Its title where rows of all groups stand together."""
+        """The title in tables that mix groups."""
         if self.base:
             return f"{ROWS[self.base].title} {self.title}"
         after = {"structure": ", neural", "paper": ", paper's settings", "beta": ", paper's settings"}
@@ -115,7 +114,7 @@ MAIN = (
     Row("raw", "SH, raw text (bundled)", "ours", data=("genia",)),
     Row("best", "SH, best (bundled)", "ours", data=("litbank",)),
 )
-"""The paper's main table, and below it rows that the paper lacks. A later system is one line."""
+"""The paper's main table, followed by rows that the paper lacks. Adding a system takes one line."""
 # fmt: on
 
 _PRINTED = {row.name: row for row in MAIN}
@@ -123,7 +122,7 @@ PAPER = tuple(
     Row(f"paper-{name}", _PRINTED[f"sh-{name}"].title, "paper", paper=_PRINTED[f"sh-{name}"].paper, data=("genia",))
     for name in ("6", "6-char", "n", "n-char")
 )
-"""SH in the paper's own settings, rather than in ours."""
+"""SH with the paper's settings instead of ours."""
 BETAS = tuple(
     Row(
         f"{row.name}-beta-{beta:g}",
@@ -137,7 +136,7 @@ BETAS = tuple(
     for row in PAPER
     for beta in (1.0, 1.5, 2.0, 2.5, 3.0)
 )
-"""To choose β for each of them on dev; the best belongs into its configuration."""
+"""Rows for choosing β on dev; the best value goes into the configuration."""
 
 _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),
@@ -159,7 +158,7 @@ _ABLATED = {
 
 
 def _ablations(base: Row, c: str) -> tuple[Row, ...]:
-    """A row without each of the parts that the paper took away."""
+    """One row for each part that the paper ablates."""
     return tuple(
         Row(
             f"{base.name}-no-{what}",
@@ -194,7 +193,7 @@ _ADDITIONS = {
     "average": ("… + moving average of the weights", ("training.ema_decay=0.9995",)),
     "lm": ("… + language-model loss: sh-n-char", ("training.lm_loss_weight=0.02",)),
 }  # fmt: skip
-"""From the paper's settings to ours: each step has those before it."""
+"""The steps from the paper's settings to ours; each includes those before it."""
 
 
 def _additions(base: Row) -> Iterator[Row]:
@@ -216,7 +215,7 @@ def _widths(base: Row) -> Iterator[Row]:
 
 _SIX, _, _N, _N_CHAR = PAPER
 PAPER_VARIANTS = (*_ablations(_N, "n"), *_widths(_N), *_ablations(_SIX, "6"), *_additions(_N_CHAR))
-"""The paper's settings without a part, with another c, and on the way to ours."""
+"""The paper's settings with ablations, with another c, and on the way to ours."""
 
 TABLES = {
     "main": MAIN,
@@ -238,10 +237,10 @@ def corpus_named(data: str) -> Corpus:
 def rows_named(names: Sequence[str]) -> list[Row]:
     """The rows of these names, in the order of the tables.
 
-    >>> rows_named(["sh-n-cahr"])
+    >>> rows_named(["sh-n-cahr"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    hyperspan.errors.InputError: there is no row 'sh-n-cahr'; did you mean sh-n-char, sh-6-char? hyperspan reproduce --list shows all
+    hyperspan.errors.InputError: there is no row 'sh-n-cahr'; did you mean sh-n-char, sh-6-char? ...
     """
     for name in names:
         if name not in ROWS:

@@ -1,5 +1,5 @@
-"""Trains a row and scores it on test, once (or on dev, where a setting is chosen). A plain function, so that a machine
-without a command line can call it."""
+"""Train a row and score it once on test (or on dev, to choose a setting). A plain function, callable without the
+command line."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def run_row(
     force: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> Result:
-    """The result of a row with a seed: from its folder if it is finished, otherwise trained, from where it was stopped.
+    """The result of a row with a seed: read from its folder if finished, otherwise trained or resumed.
 
-    A finished row that was configured otherwise is an error; with `force` a row is always trained anew.
+    A finished row with a different configuration is an error; with `force` a row is always retrained.
 
     >>> result = run_row("sh-n", "genia", 1, "runs/reproduce", "cuda")  # doctest: +SKIP
     >>> result.f1  # doctest: +SKIP
@@ -75,7 +75,7 @@ def run_row(
 
 
 def check_run(config: Config, test: Path) -> None:
-    """Raises an error for what shows before training that a run must fail."""
+    """Raise an error if it is clear before training that a run must fail."""
     parts = [("trained on", corpus.path) for corpus in config.data.train_corpora]
     parts += [("selected on", corpus.path) for corpus in config.data.dev_corpora]
     for use, file in (*parts, ("scored on", str(test))):
@@ -88,10 +88,10 @@ def check_run(config: Config, test: Path) -> None:
 
 
 def _tested(row: str, data: str, config: Config, folder: Path, test: Path, device: str) -> Result:
-    """Scores a trained model on dev and test, and writes what it predicts on test."""
+    """Score a trained model on dev and test, and write its predictions on test."""
     place = choose_device(device)
     model = load_model(folder / MODEL, place)
-    # Again, as a penalty may have been chosen there after the best epoch was.
+    # Score again, as a bias may have been tuned on dev after the best epoch.
     dev = read_dev(config)
     gold = list(read_corpus(str(test), config.data.format or None))
     annotator = Annotator(model)

@@ -1,5 +1,4 @@
-"""Words a second of finished rows, measured one after the other on one machine, which training side by side cannot
-tell."""
+"""Decoding speed of finished rows, measured one after the other on one machine."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ WARM_UP = 50
 def measure(
     found: Sequence[RowSummary], data: str, data_dir: Path, output: Path, device: str, threads: int | None
 ) -> list[RowSummary]:
-    """The rows whose models are at hand, with the words a second of their first seed on test."""
+    """The rows whose models are available, with the words per second of their first seed on test."""
     test = data_dir / corpus_named(data).test
     if not test.exists():
         raise InputError(f"{test} is not there, which speed is measured on; put it there, or give --data-dir")
@@ -54,7 +53,7 @@ def measure(
 
 
 def words_per_second(model: Path, sentences: Sequence[Sentence], device: str) -> float:
-    """The median of some rounds over all sentences, after a few to get warm."""
+    """The median of some rounds over all sentences, after a warm-up."""
     annotator = load(model, device)
     if annotator.joins_documents:
         sentences = list(with_context(sentences, annotator.context))

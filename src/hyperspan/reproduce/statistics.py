@@ -1,4 +1,4 @@
-"""The paper's table of corpus statistics, counted again."""
+"""The paper's table of corpus statistics, recounted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNTED = {
     "duplicates": "mentions listed twice",
     "depth": "depth of nesting",
 }
-"""What is counted; the first eight are the paper's."""
+"""The statistics; the first eight are the paper's."""
 SHARE_OF = {
     "sentences_with_overlap": "sentences",
     "overlapping": "mentions",
@@ -34,7 +34,7 @@ SHARE_OF = {
     "same_type_and_start": "mentions",
     "longer_than_6": "mentions",
 }
-"""What is also given as a share, and of what."""
+"""The statistics that are also given as a share, and of what."""
 PAPER = {
     ("genia", "train"): (14836, 3199, 46473, 8337, 4613, 2133, 2449, 28),
     ("genia", "test"): (1855, 448, 5600, 1217, 634, 287, 301, 19),
@@ -45,8 +45,7 @@ PAPER = {
 
 
 def count(data: str, data_dir: Path) -> dict[str, Statistics]:
-    """The statistics of train, dev and test; a part that is not there is left out, and all of them missing is an
-    error."""
+    """The statistics of train, dev and test; missing parts are left out, and it is an error if all are missing."""
     parts = {part: data_dir / path for part, path in asdict(corpus_named(data)).items()}
     there = {part: path for part, path in parts.items() if path.exists()}
     if not there:
@@ -55,7 +54,7 @@ def count(data: str, data_dir: Path) -> dict[str, Statistics]:
 
 
 def sections(data: str, found: dict[str, Statistics]) -> list[Section]:
-    """One table: the paper's column beside ours for each part."""
+    """One table: the paper's column next to ours for each part."""
     columns: dict[str, list[str]] = {}
     for part, counts in found.items():
         if (data, part) in PAPER:

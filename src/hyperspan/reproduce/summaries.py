@@ -1,4 +1,4 @@
-"""The finished seeds of a row as one line: means, bootstrap intervals, and a paired test against another row."""
+"""Summarise the finished seeds of a row: means, bootstrap intervals, and a paired test against another row."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class RowSummary:
     precision: float
     recall: float
     f1: float
-    """All three are means over the seeds."""
+    """Precision, recall and F1 are means over the seeds."""
     deviation: float | None
-    """Of F1 between seeds; None of a single one."""
+    """The standard deviation of F1 between seeds; None for a single seed."""
     interval: tuple[float, float]
-    """Where F1 lies in the middle 95% of bootstrap samples of the sentences, all seeds' answers taken together."""
+    """The 95% bootstrap interval of F1 over sentences, with the predictions of all seeds pooled."""
     dev_f1: float | None
     overlapping: dict[str, float]
     non_overlapping: dict[str, float]
@@ -50,7 +50,7 @@ class RowSummary:
 
 
 def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = ()) -> RowSummary:
-    """The seeds of one row as one line, compared with the seeds of another row."""
+    """Summarise the seeds of one row, compared with the seeds of another row."""
 
     def mean(part: str, measure: str) -> float:
         return statistics.fmean(result.test[part][measure] for result in results)
@@ -78,12 +78,12 @@ def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = (
 
 
 def _pooled(results: Sequence[Result]) -> Counts:
-    """(sentences, 3): the counts of each sentence, added up over seeds, as if one system answered several times."""
+    """(sentences, 3): the counts of each sentence, summed over seeds."""
     return np.sum([result.counts for result in results], axis=0)
 
 
 def compared(ours: Sequence[Result], others: Sequence[Result]) -> Difference:
-    """F1 of the others minus ours, over the seeds that both have, or as many of each as there are of both."""
+    """F1 of the others minus ours, over the common seeds, or over equally many of each."""
     shared = {result.seed for result in ours} & {result.seed for result in others}
     few = min(len(ours), len(others))
     pair = [[r for r in side if r.seed in shared] if shared else side[:few] for side in (ours, others)]
@@ -97,7 +97,7 @@ def compared(ours: Sequence[Result], others: Sequence[Result]) -> Difference:
 
 
 def summaries(rows: Iterable[Row], results: Results, against: str | None) -> list[RowSummary]:
-    """A line for each row that has a finished seed, compared with the row `against`, or with the base of an
+    """A summary of each row that has a finished seed, compared with the row `against`, or with the base of an
     ablation."""
     finished = [row for row in rows if row.name in results]
     return [summarize(row, results[row.name], results.get(against or row.base, ())) for row in finished]

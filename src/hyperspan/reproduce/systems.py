@@ -1,5 +1,4 @@
-"""The structures of the paper's table of model properties, each as what is counted: explicit hypergraphs, and encodings
-of sets.
+"""The systems of the paper's table of model properties, as explicit hypergraphs and encodings of sets.
 
 A system decodes one hypergraph, or several one after the other. Each of its hyperpaths has a *code*, and so has each
 set of mentions that the system can learn from. All properties follow from these codes.
@@ -44,7 +43,7 @@ from hyperspan.structures.separators import labels_of
 
 @dataclass(frozen=True)
 class System:
-    """A system as it is counted; `n` words, `m` types, mentions of at most `c` words (None: of any)."""
+    """A system to count; `n` words, `m` types, mentions of at most `c` words (None: any)."""
 
     name: str
     graphs: Callable[[int, int, int | None], list[Hypergraph]]
@@ -54,13 +53,13 @@ class System:
     holds: Callable[[MentionSet], bool]
     """Whether the system distinguishes this set of mentions from all others, in a sentence of any length."""
     code_of_set: Callable[[MentionSet, int, int], Hashable] = lambda mentions, n, m: mentions
-    """(mentions, n, m) -> the code that a set is learnt as; one that no hyperpath has if it cannot be learnt."""
+    """(mentions, n, m) -> the code of a set; a code without a hyperpath if it cannot be learnt."""
     limited: bool = False
     """Whether mentions may be limited to c words."""
     gaps: bool = False
-    """Whether mentions may have two parts, here with a word between them and a word in the second."""
+    """Whether mentions may have two parts, here with one word between them and one word in the second."""
     paper: tuple[str, ...] = ()
-    """The cells of the paper's table, where it has this system."""
+    """The cells of the paper's table, if it has this system."""
 
 
 def _cascade(n: int, m: int, c: int | None) -> list[Hypergraph]:
@@ -148,7 +147,7 @@ SYSTEMS = (
     System("SH with joint types", lambda n, m, c: [joint_hypergraph(n, m, c)],
            lambda paths: joint_mentions(paths[0]), lambda mentions: True, limited=True),
 )
-"""A later system is one entry."""
+"""All systems; adding one takes one entry."""
 # fmt: on
 
 HOLDS: dict[str, Callable[[MentionSet], bool]] = {
@@ -158,4 +157,4 @@ HOLDS: dict[str, Callable[[MentionSet], bool]] = {
     "Ju et al. 2018 (layered)": _is_nested_and_shallow,
     "Wang et al. 2018 (transition)": is_nested,
 }
-"""By system, also those that are no hypergraphs: whether it distinguishes a set of mentions from all others."""
+"""By system, including those without a hypergraph: whether it distinguishes a set of mentions from all others."""

@@ -1,5 +1,5 @@
-"""The tables of finished rows: beside the paper's figures, by overlap, and of ablations; and how far each row has
-come."""
+"""The tables of finished rows: the main table next to the paper's figures, by overlap, and ablations; and the progress
+of each row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAPER_OVERLAP = {
 def main_sections(
     rows: Sequence[Row], found: Sequence[RowSummary], data: str, seeds: Sequence[int], against: str
 ) -> list[Section]:
-    """The main table, a part for each group of rows; rows that are not finished have the paper's figures alone."""
+    """The main table, a section per group of rows; unfinished rows show only the paper's figures."""
     ours = ("P", "R", "F1", "±", "95% interval", f"{ROWS[against].title} −", "p", "words/s", "parameters", "seeds")
     by_name = {summary.row.name: summary for summary in found}
     lines = {row.name: _main_line(row, by_name.get(row.name), data, seeds) for row in rows}
@@ -53,7 +53,7 @@ def _main_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[in
 
 
 def overlap_sections(rows: Sequence[Row], found: Sequence[RowSummary], data: str) -> list[Section]:
-    """Scores in sentences with and without overlapping mentions, beside the paper's, which are of ACE-2005."""
+    """Scores in sentences with and without overlapping mentions, next to the paper's on ACE-2005."""
     header = ("", "overlapping P", "R", "F1", "not overlapping P", "R", "F1", "words/s")
     lines = {summary.row.name: _overlap_line(summary) for summary in found}
     sections = _by_group([row for row in rows if row.name in lines], header, lines, _about(found, data))
@@ -73,9 +73,9 @@ def _overlap_line(found: RowSummary) -> list[str]:
 def ablation_sections(
     rows: Sequence[Row], found: Sequence[RowSummary], data: str, seeds: Sequence[int]
 ) -> list[Section]:
-    """What is lost without a part of the model: a table for each model that parts are taken away from.
+    """The ablation tables: one for each model that is ablated.
 
-    Each summary of an ablation holds its difference from the row that it takes something away from.
+    Each summary of an ablation holds its difference from the full model's row.
     """
     header = ("", "paper F1", "lost", "dev F1", "F1", "±", "95% interval", "lost", "p", "seeds")
     by_name = {summary.row.name: summary for summary in found}
@@ -109,7 +109,7 @@ def _ablation_line(row: Row, found: RowSummary | None, data: str, seeds: Sequenc
 def state_lines(
     rows: Sequence[Row], data: str, seeds: Sequence[int], output: Path, configs: Path
 ) -> Iterator[tuple[Row, str]]:
-    """Each row with how far it has come: one word for all seeds where they agree, or one for each."""
+    """Each row with its progress: one word for all seeds if they agree, or one per seed."""
     for row in rows:
         file = configs / data / row.file
         states = [state_of(folder_of(output, data, row, seed)) for seed in seeds]
@@ -131,7 +131,7 @@ def _by_group(rows: Sequence[Row], header: Sequence[str], lines: dict[str, list[
 
 
 def _with_note(sections: list[Section], note: str) -> list[Section]:
-    """The same with a note under the last."""
+    """Add a note under the last section."""
     return [*sections[:-1], *(replace(last, note=note) for last in sections[-1:])]
 
 
