@@ -1,5 +1,5 @@
-"""How fast hyperspan is, and how fast it learns. A module is one benchmark: ``run`` takes its options and returns
-figures. Imports anything of ours."""
+"""Benchmarks of speed and learning. Each module is one benchmark: ``run`` takes its options and returns figures. May
+import all of hyperspan."""
 
 BENCHMARKS = {
     "bundled": "the bundled models on raw text, compared with spaCy's spancat: F1, speed, latency, startup, memory",
@@ -18,6 +18,6 @@ BENCHMARKS = {
     "inference": "exact inference, compared with an elementwise exp and a Python loop",
     "read": "reading files of annotated text",
 }
-"""What ``hyperspan benchmark`` offers."""
+"""The benchmarks of ``hyperspan benchmark``."""
 WITHOUT_TORCH = ("bundled", "domain", "read")
-"""Those that run where torch is not installed."""
+"""The benchmarks that run without torch."""

@@ -1,14 +1,14 @@
-"""How many words of labelling suggestions save, against random order.
+"""Active learning: how many words of labelling suggestions save, compared with random order.
 
-A chain simulates a person who labels in rounds. It begins with as many words as 100 random sentences have. Each round
-trains a model on all that is labelled, scores it on dev and test, and lets it choose what is labelled next from the
-rest of the training set, whose gold is then given. Orders are those of hyperspan suggest --by, some variants, random
-order, and the longest sentence first. Rounds of all orders have as many words. The models start from the bundled word
-vectors, and from no bundled model, since these have seen the training sets. They see no dev set while they train and
-choose.
+A chain simulates an annotator who labels in rounds. It starts with as many words as 100 random sentences have. Each
+round trains a model on all labelled sentences, scores it on dev and test, and lets it choose what to label next from
+the rest of the training set, whose gold is then revealed. Orders are those of hyperspan suggest --by, some variants,
+random order, and longest sentence first. Rounds of all orders have equally many words. The models start from the
+bundled word vectors, and from no bundled model, since these have seen the training sets. They see no dev set while they
+train and choose.
 
-A chain is a process of its own that writes a line for each round to a file of its own. The command goes on where it was
-stopped, and prints all finished rounds as Markdown tables.
+A chain is a separate process that writes a line per round to its own file. The command resumes where it stopped, and
+prints all finished rounds as Markdown tables.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ SETTINGS = (
     "characters.encoder=cnn",
     "model.max_width=12",
 )
-"""Of the models: small ones that learn quickly."""
+"""The settings of the models: small ones that learn quickly."""
 
 
 def planned(only: Sequence[str], seeds: int) -> list[tuple[str, str, int]]:
-    """The chains whose names CORPUS/ORDER/SEED one of the patterns matches, those of one seed together.
+    """The chains whose names CORPUS/ORDER/SEED match one of the patterns, grouped by seed.
 
     >>> planned(["litbank/m*/2"], 3)
     [('litbank', 'mix', 2), ('litbank', 'margin', 2)]
@@ -73,7 +73,7 @@ def read_rounds(folder: Path) -> list[dict[str, Any]]:
 
 
 def run_chains(jobs: Sequence[ActiveJob], at_once: int, report: IO[str]) -> None:
-    """Runs chains as processes, several at once; an error at the end if some failed."""
+    """Run chains as processes, several at once; raise an error at the end if some failed."""
     waiting, active, failed = list(reversed(jobs)), dict[str, subprocess.Popen[bytes]](), list[str]()
     with tempfile.TemporaryDirectory() as work:
         try:

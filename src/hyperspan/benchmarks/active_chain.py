@@ -28,14 +28,14 @@ from hyperspan.types import Sentence
 VARIANTS = {
     "entropy-by-word": Criterion(entropy, overhead=0.0),
 }
-"""Criteria beside those that the command offers, to see what matters."""
+"""Additional criteria besides those of the command, for comparison."""
 MODEL_FREE = ("random", "longest")
 """Orders that need no model."""
 
 
 @dataclass(frozen=True)
 class ActiveJob:
-    """A chain of rounds, each of which trains on all that is labelled and then chooses what is labelled next."""
+    """A chain of rounds; each trains on all labelled sentences and then chooses what to label next."""
 
     corpus: str
     by: str
@@ -43,14 +43,14 @@ class ActiveJob:
     data: str
     """The folder of the corpora."""
     output: str
-    """The file that gets a line for each round. Rounds that it holds are not computed again."""
+    """The file that gets a line for each round. Rounds already in it are skipped."""
     rounds: tuple[int, ...]
-    """How much is labelled: as many words as this many sentences have on average."""
+    """The labelled amount of each round: as many words as this many sentences have on average."""
     device: str = "cpu"
     overrides: tuple[str, ...] = ()
-    """Of the configuration."""
+    """Overrides of the configuration."""
     sentences: int | None = None
-    """Only so many of the training set, dev and test, for a quick look."""
+    """The number of sentences of train, dev and test to use, for a quick look."""
 
 
 class Simulation:
@@ -66,7 +66,7 @@ class Simulation:
         self.mean_words = sum(map(len, self.pool)) / len(self.pool)
 
     def run(self) -> None:
-        """Computes the rounds that the output does not hold."""
+        """Compute the rounds that are not in the output."""
         path, job = Path(self.job.output), self.job
         path.parent.mkdir(parents=True, exist_ok=True)
         finished = [json.loads(line) for line in whole_lines(path)]
@@ -81,7 +81,7 @@ class Simulation:
             new = result["next"]
 
     def _round(self, number: int, labelled: Sequence[int]) -> dict[str, Any]:
-        """Trains on what is labelled, scores the model, and chooses what is next."""
+        """Train on the labelled sentences, score the model, and choose the next ones."""
         sentences, began = [self.pool[index] for index in labelled], time.perf_counter()
         words = sum(map(len, sentences))
         with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ class Simulation:
 
     def _train(self, sentences: Sequence[Sentence], folder: str) -> Annotator:
         job = self.job
-        source = Path(job.data) / job.corpus / f"train{SUFFIXES[job.corpus]}"  # not read: the sentences are at hand
+        source = Path(job.data) / job.corpus / f"train{SUFFIXES[job.corpus]}"  # not read: the sentences are available
         overrides = ["training.start=", f"training.seed={job.seed}", *job.overrides]
         hyperspan.train(
             {"data": {"train": str(source)}},
@@ -111,13 +111,13 @@ class Simulation:
         return hyperspan.load(f"{folder}/model", job.device)
 
     def _budget(self, number: int) -> float:
-        """The words that are labelled in a round."""
+        """The number of words labelled in a round."""
         return self.job.rounds[number] * self.mean_words if number < len(self.job.rounds) else 0
 
     def _choose(
         self, annotator: Annotator, rest: Sequence[int], labelled: Sequence[Sentence], budget: float
     ) -> list[int]:
-        """What is labelled next, of at most so many words."""
+        """The sentences to label next, within a budget of words."""
         if budget < 1:
             return []
         if self.job.by in MODEL_FREE:
@@ -136,7 +136,7 @@ class Simulation:
         return [rest[one.document] for one in suggested]
 
     def _in_order(self, indices: Sequence[int], budget: float) -> list[int]:
-        """The first ones, of at most so many words."""
+        """The first sentences, within a budget of words."""
         chosen: list[int] = []
         for index in indices:
             budget -= len(self.pool[index])
@@ -151,7 +151,7 @@ def _without_offsets(sentence: Sentence) -> Sentence:
 
 
 def _f1(annotator: Annotator, gold: Sequence[Sentence]) -> float:
-    """F1 of what the model finds, by span and label."""
+    """F1 of the model's mentions, by span and label."""
     found = list(annotator.recognize(gold))
     return evaluate(gold, found, samples=0).micro.f1
 

@@ -1,5 +1,4 @@
-"""Simulated labelling for people: Markdown tables of F1 by words, and of the words that suggestions save; and a
-picture."""
+"""Reports of simulated labelling: Markdown tables of F1 by words and of the words saved; and a plot."""
 
 from __future__ import annotations
 
@@ -18,13 +17,12 @@ if TYPE_CHECKING:
 
 Round = dict[str, Any]
 BASELINE = "random"
-# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+# Okabe and Ito's palette, safe for colour-blind readers.
 COLOURS = ("#000000", "#999999", "#0072b2", "#009e73", "#e69f00", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442")
 
 
 def words_to_reach(points: Sequence[tuple[float, float]], f1: float) -> float | None:
-    """The words at which a curve of (words, F1) first reaches an F1, on straight lines between the points; None where
-    it never does.
+    """The words at which a curve of (words, F1) first reaches an F1, by linear interpolation; None if it never does.
 
     >>> words_to_reach([(100, 0.4), (200, 0.6)], 0.5), words_to_reach([(100, 0.4)], 0.5)
     (150.0, None)
@@ -38,10 +36,9 @@ def words_to_reach(points: Sequence[tuple[float, float]], f1: float) -> float | 
 
 
 def savings(rounds: Sequence[Round], split: str) -> dict[str, list[float | None]]:
-    """For each order, the share of words that it saves with each seed to reach what random order reaches at the end, on
-    average.
+    """For each order and seed, the share of words saved to reach the average final F1 of random order.
 
-    A negative share is of words that it needs more; None where it does not get there.
+    A negative share means more words are needed; None if it never reaches that F1.
     """
     ends = [curve[-1] for curve in curves(rounds, BASELINE, split).values()]
     if not ends:
@@ -69,7 +66,7 @@ def mean_curve(rounds: Sequence[Round], order: str, split: str) -> list[tuple[fl
 
 
 def orders_in(rounds: Sequence[Round]) -> list[str]:
-    """The orders that there are rounds of, random order first."""
+    """The orders that have rounds, random order first."""
     names = dict.fromkeys(one["by"] for one in rounds)
     return sorted(names, key=lambda name: name != BASELINE)
 
@@ -98,7 +95,7 @@ def _table_of(rounds: Sequence[Round], title: str, split: str) -> Iterator[str]:
 
 
 def saved_of(shares: Sequence[float | None]) -> str:
-    """The mean of the seeds and their standard deviation; how many did not get there.
+    """The mean and standard deviation over seeds; and how many did not reach the target.
 
     >>> saved_of([0.25, 0.35]), saved_of([0.3, None]), saved_of([])
     ('30% ± 7', '30% (1 of 2 not)', '–')

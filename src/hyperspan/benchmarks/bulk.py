@@ -1,10 +1,9 @@
-"""How fast a bulk job is from raw text to shards, with several workers for one GPU: `hyperspan benchmark bulk --device
+"""The speed of a bulk job from raw text to shards, with several workers for one GPU: `hyperspan benchmark bulk --device
 cuda`.
 
-Each run is a process of its own with a limit on its time, the first of them the most important. Texts are invented or
-given, one document a line; each is annotated once in a run. The rate counts from when the first worker is given a shard
-to when the last shard is committed. GPU use is what nvidia-smi sees in that time: the share of it in which a kernel
-runs.
+Each run is a separate process with a time limit; the most important run comes first. Texts are synthetic or given, one
+document per line; each is annotated once per run. The rate is measured from when the first worker receives a shard to
+when the last shard is committed. GPU use is the share of that time in which a kernel runs, according to nvidia-smi.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from hyperspan.errors import InputError
 from hyperspan.inference.loading import load
 
 SENTENCES = 8
-"""In a document: about 240 words, as in an abstract."""
+"""The number of sentences per document: about 240 words, as in an abstract."""
 FILE_BYTES = 2_000_000
 VOCABULARY = 8_000
 LENGTHS = (13, 18, 21, 24, 26, 29, 33, 38, 43, 55)
-"""GENIA's sentences, by tenths."""
+"""Deciles of GENIA's sentence lengths."""
 
 
 def invented_lines(seed: int = 0) -> Iterator[str]:
-    """Sentences of invented words without end, about as long as GENIA's."""
+    """An endless stream of synthetic sentences, about as long as GENIA's."""
     chance = random.Random(seed)
     words = ["".join(chance.choices("aeioubcdfglmnprst", k=chance.randint(2, 11))) for _ in range(VOCABULARY)]
     while True:
@@ -65,7 +64,7 @@ def given_lines(path: Path) -> Iterator[str]:
 
 
 def write_texts(folder: Path, text: Path | None, words: int) -> list[str]:
-    """Writes about so many words, in documents of some sentences, one a line, to files; returns their names."""
+    """Write about `words` words to files, one document per line; return the file names."""
     lines = invented_lines() if text is None else given_lines(text)
     files: list[str] = []
     while words > 0:
@@ -81,12 +80,12 @@ def write_texts(folder: Path, text: Path | None, words: int) -> list[str]:
     return files
 
 
-# -- in a process of its own -------------------------------------------------------------------------------------------
+# -- in its own process -------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def gpu_use() -> Iterator[list[tuple[float, float]]]:
-    """When nvidia-smi looked, and what share of the time before that the GPU worked; nothing where there is none."""
+    """Pairs of a time and the GPU utilisation before it, from nvidia-smi; empty without a GPU."""
     seen: list[tuple[float, float]] = []
     command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "200"]
     try:
@@ -120,11 +119,11 @@ class BulkRun:
     workers: int
     shard_megabytes: float
     seconds: float
-    """It is stopped after these, and the shards that are done then count."""
+    """The time limit; only shards finished by then count."""
 
 
 class EnoughError(Exception):
-    """A run has taken its time."""
+    """Raised when a run reaches its time limit."""
 
 
 def measure(run: BulkRun) -> dict[str, Any]:
@@ -159,7 +158,7 @@ def measure(run: BulkRun) -> dict[str, Any]:
 
 
 def _stages(counts: PoolStatistics, threads: int, words: int) -> dict[str, Any]:
-    """What computing threads and workers spend their time with."""
+    """How compute threads and workers spend their time."""
     taken, batches, workers = threads * (counts.ended - counts.begun), max(counts.batches, 1), counts.workers
     return {
         "words_a_batch": counts.words / batches,
@@ -178,7 +177,7 @@ def _stages(counts: PoolStatistics, threads: int, words: int) -> dict[str, Any]:
 
 
 def compare(run: BulkRun, documents: int) -> dict[str, Any]:
-    """Whether a job found what the model finds on the CPU, in its first documents."""
+    """Compare the first documents of a job with the model's results on the CPU."""
     first = sorted(Path(run.output, "documents").glob("part-*.jsonl"))[0]
     with first.open(encoding="utf-8") as file:
         records = [json.loads(line) for line in islice(file, documents)]
@@ -208,7 +207,7 @@ def compare(run: BulkRun, documents: int) -> dict[str, Any]:
 
 
 def _in_a_process(run: BulkRun, compared: int = 0) -> dict[str, Any]:
-    """The figures of a run, or of its comparison, by a process of its own; or why there are none."""
+    """The figures of a run, or of its comparison, from a separate process; or the reason for failure."""
     command = [sys.executable, "-m", "hyperspan.benchmarks.bulk", json.dumps(asdict(run)), str(compared)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
@@ -242,7 +241,7 @@ def run(
     seconds: Annotated[float, typer.Option(help="When a run is stopped; what is done by then counts.")] = 600.0,
     check: Annotated[int, typer.Option(help="Documents to compare with the CPU; 0 for none.")] = 0,
 ) -> dict[str, Any]:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that whoever ends this process ends its runs, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that terminating this process also ends its runs
     ways = [(count, each) for count in workers or [2] for each in model or ["genia"]]
     runs: list[dict[str, Any]] = []
     agreement: list[dict[str, Any]] = []
@@ -266,7 +265,7 @@ def run(
 
 
 def main() -> None:
-    """A process of its own: a run, or if documents are to be compared, its comparison."""
+    """The entry point of a subprocess: a run or, if documents are to be compared, its comparison."""
     one, compared = BulkRun(**json.loads(sys.argv[1])), int(sys.argv[2])
     print(json.dumps(compare(one, compared) if compared else measure(one)), flush=True)
 

@@ -1,9 +1,9 @@
-"""How fast and how good the bundled models are, from raw text, beside spaCy's spancat.
+"""Speed and accuracy of the bundled models on raw text, compared with spaCy's spancat.
 
-Words a second of raw text, in turns with an untrained spancat that proposes spans of 1 to 6 words, where spaCy is
-installed. F1 and the texts come from the corpora where they are at hand: DATA/NAME/dev.* and test.* for the model NAME,
-DATA/gum for `english`. Then the latency of one sentence, the time of each stage, and the start of ``hyperspan
-annotate``. Needs no torch.
+Words per second of raw text, in turns with an untrained spancat that proposes spans of 1 to 6 words, if spaCy is
+installed. F1 and the texts come from the corpora, if available: DATA/NAME/dev.* and test.* for the model NAME, DATA/gum
+for `english`. Then the latency of one sentence, the time of each stage, and the start of ``hyperspan annotate``. Needs
+no torch.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from hyperspan.types import Sentence
 DATA = "HYPERSPAN_DATA"
 """The environment variable that names the folder of the corpora."""
 CORPORA = {"english": "gum"}
-"""The folders of corpora that have another name than their model."""
+"""The corpus folders whose names differ from their models'."""
 PARTS = ("dev", "test")
 SUFFIXES = (".data", ".jsonl", ".data.gz", ".jsonl.gz")
 WORDS = 50_000
-"""About as many words are annotated in a round."""
+"""The approximate number of words annotated per round."""
 TOGETHER = 200
-"""Sentences whose words are looked up at a time."""
+"""The number of sentences per vocabulary lookup."""
 LATENCY_SENTENCES, LATENCY_WORDS = 300, 60
-"""So many sentences are annotated one by one, none longer than this."""
+"""The number of sentences to annotate one by one, and their maximum length."""
 STARTS = 10
 SNIPPET = "IL-2 promoter"
-"""What the command annotates when its start is measured."""
+"""The text annotated when measuring the command's start-up."""
 _PEAK = """
 import sys
 from hyperspan.cli import main
@@ -60,15 +60,14 @@ finally:
     status = open("/proc/self/status").read()
     print(status.partition("VmHWM:")[2].split()[0], file=sys.stderr)
 """
-"""A command whose last line on standard error is the most memory it has held, in kB: of its own, not of who started
-it."""
+"""A command whose last line on standard error is its own peak memory in kB, not that of its parent."""
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------
 
 
 def corpus_files(folder: Path, model: str) -> dict[str, Path]:
-    """The dev and test files of a model's corpus, as far as they are there."""
+    """The dev and test files of a model's corpus that exist."""
     place = folder / CORPORA.get(model, model)
     candidates = {part: [place / f"{part}{suffix}" for suffix in SUFFIXES] for part in PARTS}
     found = {part: next((path for path in paths if path.is_file()), None) for part, paths in candidates.items()}
@@ -76,7 +75,7 @@ def corpus_files(folder: Path, model: str) -> dict[str, Path]:
 
 
 def sample(files: dict[str, Path], words: int) -> tuple[list[Sentence], list[str]]:
-    """Sentences and running texts to measure with, about as many words of each: of a corpus, or invented."""
+    """Sentences and running texts to measure with, about equally many words of each: from a corpus, or synthetic."""
     if files:
         path = files.get("test") or files["dev"]
         whole = (with_sentences(document, Problems("skip")) for document in read_corpus(path))
@@ -84,7 +83,7 @@ def sample(files: dict[str, Path], words: int) -> tuple[list[Sentence], list[str
         texts = [document.text for document in running_texts(path)]
     else:
         sentences = invented_sentences()
-        # A paragraph each: invented sentences have no end that could be seen.
+        # One paragraph each: synthetic sentences have no visible end.
         texts = ["\n\n".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
     return sentences, list(_up_to(texts, words))
 
@@ -102,9 +101,9 @@ def _up_to(texts: Sequence[str], words: int) -> Iterator[str]:
 
 
 def throughput(model: str, texts: Sequence[str], rounds: int, beside: Spancat | None) -> dict[str, Any]:
-    """Words a second from raw text to documents, and how many times as fast as spancat that is.
+    """Words per second from raw text to documents, and the ratio to spancat.
 
-    Each round has the model as it was loaded: nothing is kept of the texts of the round before.
+    Each round uses a freshly loaded model: nothing is cached from previous rounds.
     """
 
     fresh = [load(model) for _ in range(rounds + 2)]  # one to count words, one to warm up
@@ -124,8 +123,8 @@ def throughput(model: str, texts: Sequence[str], rounds: int, beside: Spancat | 
 
 
 def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str, float]:
-    """Microseconds a word of cutting texts into words, of looking these up in the vocabulary, of finding mentions among
-    them, and of building documents; words are looked up as part of finding mentions, too."""
+    """Microseconds per word for tokenization, vocabulary lookup, finding mentions (which includes lookup), and building
+    documents."""
     options = annotator.options()
     documents = [annotator.split(text) for text in texts]
     sentences = [sentence for document in documents for sentence in document.sentences]
@@ -152,7 +151,7 @@ def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str,
 
 
 def scores(annotator: Annotator, files: dict[str, Path]) -> dict[str, float] | None:
-    """F1 on each part of the corpus, as ``hyperspan evaluate`` has it; None where the corpus is not at hand."""
+    """F1 on each part of the corpus, as in ``hyperspan evaluate``; None if the corpus is not available."""
     found = {
         part: evaluate_model(
             annotator, read_corpus(path), samples=0, tokenizer=annotator.model.tokenizer
@@ -251,9 +250,9 @@ ROWS = {
     "… find mentions": ("microseconds_per_word", "find_mentions"),
     "… build documents": ("microseconds_per_word", "build_documents"),
 }
-"""Where the figures of the rows are."""
+"""The keys of the figures in each row."""
 MISSING = {"f1": "no corpus (--data)", "ratio_to_spancat": "no spaCy", "peak_mb": "memory unknown on this system"}
-"""Why a figure may be missing."""
+"""The reasons for missing figures."""
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A benchmark as a command: it prints the figures that ``run`` returns, for people or as JSON."""
+"""Run a benchmark as a command: print the figures that ``run`` returns, as text or JSON."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")
 
 
 def run_command(module: ModuleType, arguments: list[str] | None = None, name: str | None = None) -> None:
-    """Runs the ``run`` of a module as a command; without arguments, with those of the process.
+    """Run the ``run`` of a module as a command; `arguments` default to those of the process.
 
-    For people, figures are printed by the ``table`` of the module, or as :func:`lines`.
+    As text, figures are printed by the ``table`` of the module, or as :func:`lines`.
     """
 
     @wraps(module.run)
@@ -43,7 +43,7 @@ def run_command(module: ModuleType, arguments: list[str] | None = None, name: st
 
 
 def lines(figures: Any, indent: str = "") -> Iterator[str]:
-    """Figures for people: a line each, what belongs together indented.
+    """Format figures as text: one line each, with nested figures indented.
 
     >>> print(*lines({"machine": "a CPU", "widths": [{"c": "n", "words_per_second": 12345.6}]}), sep="\\n")
     machine: a CPU

@@ -1,8 +1,7 @@
-"""What a configuration costs in time and memory: `hyperspan benchmark cost genia/transformer --device cuda`.
+"""The time and memory cost of a configuration: `hyperspan benchmark cost genia/transformer --device cuda`.
 
-Steps of training and batches of inference on the configuration's training sentences, each part in a process of its own,
-so that memory is counted by itself. Seconds on a CPU are those that the processor worked, whatever else the machine
-did.
+Steps of training and batches of inference on the configuration's training sentences, each part in its own process, so
+that memory is measured separately. Seconds on a CPU are processor time, independent of other load.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ WARM_UP = 2
 
 
 def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any]:
-    """Seconds a thousand words and the peak of memory in MB, of training or of inference."""
+    """Seconds per thousand words and peak memory in MB, for training or inference."""
     validate(typical(config))
     place = choose_device(device)
     if place.type == "cpu":

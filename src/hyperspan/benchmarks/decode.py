@@ -1,8 +1,8 @@
-"""How fast a model of the paper's sizes decodes on the CPU, as a share of the machine's matrix products.
+"""The decoding speed of a model of the paper's sizes on the CPU, as a share of the machine's matrix-product speed.
 
-From a batch of ids to sets of mentions, in float32 and in bfloat16; the same in PyTorch alone; and from raw text to
-documents with mentions, offsets and probabilities; and, where asked for, spaCy's spancat. All take turns with the
-products of large matrices that are the ceiling, and only operations that are necessary count.
+From a batch of ids to sets of mentions, in float32 and in bfloat16; the same in plain PyTorch; from raw text to
+documents with mentions, offsets and probabilities; and, if requested, spaCy's spancat. All take turns with products of
+large matrices, which are the ceiling; only necessary operations count.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.types import Sentence
 
 REFERENCE_SHARE = 8
-"""PyTorch alone decodes every eighth sentence; it takes long enough."""
+"""Plain PyTorch decodes only every eighth sentence, as it is slow."""
 
 
 def measure_width(
     max_width: str, sentences: Sequence[Sentence], rounds: int, beside: Spancat | None = None
 ) -> dict[str, Any]:
-    """All figures for one maximal width, and those of spaCy's spancat beside them."""
+    """All figures for one maximum width, together with those of spaCy's spancat."""
     model = paper_model(max_width, sentences)
     batches = batches_for(model, sentences)
     with kernels.reference():  # in batches of the size that it takes
         some = batches_for(model, sentences[::REFERENCE_SHARE])
-    # A paragraph each: invented sentences have no end that could be seen.
+    # One paragraph each: synthetic sentences have no visible end.
     texts = ["\n\n".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
     annotator, ceiling, reference = Annotator(model), Ceiling(), decoder(model, some)
 

@@ -1,4 +1,4 @@
-"""How much better distributions over sets of mentions are where mentions depend on each other.
+"""How much distributions over sets of mentions improve when mentions depend on each other.
 
 A run is CORPUS/ROW/SEED. A row is a configuration of dependence/, all with one encoder and one schedule:
 
@@ -7,11 +7,10 @@ both: all mentions that begin at one word do. reversed: the segmental hypergraph
 an end. Each is measured alone and coupled: with potentials of pairs of mentions across words and types, which are
 fitted on dev; dev itself is measured with those of its other half.
 
-The corpora are genia, litbank, gum and craft. Each run writes its figures and the measures of each sentence into two
-files of its own in --output. Runs whose figures are there are not repeated, and one that was stopped goes on, so that
-each may be a process of its own: ``--list`` prints their commands. ``--report`` prints tables of what is there,
-``--compare`` also whether a system differs from the others by more than chance, ``--speed`` words a second of all rows,
-in turns.
+The corpora are genia, litbank, gum and craft. Each run writes its figures and the measures of each sentence to two
+files in --output. Finished runs are not repeated, and interrupted ones resume, so that each may be a separate process:
+``--list`` prints their commands. ``--report`` prints tables of finished runs, ``--compare`` adds significance tests
+between systems, ``--speed`` measures the words per second of all rows, in turns.
 """
 
 from __future__ import annotations

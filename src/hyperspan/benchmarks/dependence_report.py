@@ -1,4 +1,4 @@
-"""What ``hyperspan benchmark dependence`` prints: measures over seeds, pairs of mentions, significance of differences,
+"""The reports of ``hyperspan benchmark dependence``: measures over seeds, pairs of mentions, significance tests,
 speed."""
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SYSTEMS = {
     "reversed": ("reversed", "alone"),
     "reversed, coupled": ("reversed", "coupled"),
 }
-"""The row and how it is measured."""
+"""The systems: a row, and how it is measured."""
 SHOWN_PAIRS = ("span", "end_same", "end_other", "start_same", "nested_same", "crossing_same", "crossing_other")
 ROUNDS = 10_000
 Figures = dict[str, Any]
 
 
 def table(figures: Figures) -> Iterator[str]:
-    """Markdown tables; commands where they were asked for."""
+    """Markdown tables, or commands if requested."""
     if "commands" in figures:
         yield from figures["commands"]
     elif "speeds" in figures:
@@ -87,8 +87,7 @@ def _mean(values: Sequence[float], factor: float = 100, digits: int = 2) -> str:
 
 
 def pair_table(runs: Sequence[Figures]) -> Iterator[str]:
-    """Pairs whose mentions are both at least somewhat probable, sums over seeds: both, and neither, expected and in
-    gold."""
+    """Pairs of somewhat probable mentions, summed over seeds: both and neither present, expected and in gold."""
     yield "| corpus | split | system | pair | pairs | both expected | both | neither expected | neither |"
     yield "|---|---|---|---|---:|---:|---:|---:|---:|"
     for (corpus, split, system), seeds in _systems(runs).items():
@@ -103,7 +102,7 @@ def pair_table(runs: Sequence[Figures]) -> Iterator[str]:
 
 
 def approximation_table(runs: Sequence[Figures]) -> Iterator[str]:
-    """Mean field and re-ranking beside the exact sums, on dev, of segmental rows; means over seeds."""
+    """Mean field and re-ranking compared with the exact sums, on dev, for segmental rows; means over seeds."""
     yield "| corpus | components | mean field: gap in bits a sentence | worst component | both: exact | both: mean field | gold beyond 20 patterns |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for corpus in sorted({one["corpus"] for one in runs}):
@@ -120,8 +119,8 @@ def approximation_table(runs: Sequence[Figures]) -> Iterator[str]:
 
 
 def comparisons(runs: Sequence[DependenceRun], output: Path) -> list[Figures]:
-    """Whether systems differ from segmental by more than chance, in bits and F1; a sentence with all of its seeds is
-    exchanged."""
+    """Test whether systems differ significantly from segmental, in bits and F1; sentences are exchanged with all their
+    seeds."""
     found: list[Figures] = []
     for corpus in dict.fromkeys(run.corpus for run in runs):
         rows = {(run.row, run.seed): read_rows(output, run) for run in runs if run.corpus == corpus}
@@ -159,7 +158,7 @@ def _compared(pairs: Sequence[tuple[Figures, Figures]]) -> Figures:
 
 
 def _mixed(rows: dict[tuple[str, int], Any], split: str) -> Figures | None:
-    """Half of each: p = (p of segmental + p of reversed) / 2, in bits alone."""
+    """The mixture p = (p of segmental + p of reversed) / 2, only in bits."""
     fewer = []
     for (row, seed), found in rows.items():
         other = rows.get(("reversed", seed), {split: {}})[split]
@@ -173,7 +172,7 @@ def _mixed(rows: dict[tuple[str, int], Any], split: str) -> Figures | None:
 
 
 def _sign_flip(values: np.ndarray, seed: int = 0) -> float:
-    """Two-sided p of a mean of differences, by changing the signs of sentences at random."""
+    """Two-sided p of a mean difference, by random sign flips of sentences."""
     random = np.random.default_rng(seed)
     observed = abs(values.mean())
     extreme = 0

@@ -29,7 +29,7 @@ from hyperspan.training.loop import CHECKPOINT
 from hyperspan.types import Mention, Sentence
 
 ROWS = ("segmental", "together", "both", "reversed")
-"""What is trained."""
+"""The trained rows."""
 CORPORA = {
     "genia": "genia/{}.data",
     "litbank": "litbank/{}.data.gz",
@@ -44,7 +44,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True, order=True)
 class DependenceRun:
-    """One training."""
+    """One training run."""
 
     corpus: str
     row: str
@@ -55,7 +55,7 @@ class DependenceRun:
 
     @property
     def name(self) -> str:
-        """The beginning of its files' names."""
+        """The prefix of its file names."""
         return str(self).replace("/", "-")
 
     def figures_in(self, output: Path) -> Path:
@@ -64,7 +64,7 @@ class DependenceRun:
 
 
 def planned_runs(only: Sequence[str]) -> list[DependenceRun]:
-    """All runs whose names one of the patterns matches.
+    """All runs whose names match one of the patterns.
 
     >>> [str(run) for run in planned_runs(["genia/both/*"])]
     ['genia/both/1', 'genia/both/2', 'genia/both/3']
@@ -77,7 +77,7 @@ def planned_runs(only: Sequence[str]) -> list[DependenceRun]:
 
 
 def read_splits(data: Path, run: DependenceRun, sentences: int = 0) -> Splits:
-    """The first sentences of train, dev and test, all for 0; without discontinuous mentions, which no row has."""
+    """The first sentences of train, dev and test (0: all), without discontinuous mentions, which no row supports."""
     found = {
         split: read_sentences(str(data / CORPORA[run.corpus].format(split)), _reading())[: sentences or None]
         for split in SPLITS
@@ -95,7 +95,7 @@ def _contiguous(sentence: Sentence) -> Sentence:
 
 
 def backwards(sentence: Sentence) -> Sentence:
-    """The sentence from its last word to its first, so that what begins at a word ended there.
+    """Reverse a sentence, so that mention ends become starts.
 
     >>> found = backwards(Sentence(["the", "old", "man"], [Mention(1, 3, "PER")]))
     >>> found.tokens, [mention.span for mention in found.mentions]
@@ -109,7 +109,7 @@ def backwards(sentence: Sentence) -> Sentence:
 def train_run(
     run: DependenceRun, splits: Splits, train: Path, place: Path, device: str, overrides: Sequence[str]
 ) -> Recognizer:
-    """Trains one run in a folder, from where it was stopped there; `train` is where its sentences come from."""
+    """Train or resume one run in a folder; `train` is the source of its sentences."""
     row = "segmental" if run.row == "reversed" else run.row
     config = Config.read(f"dependence/{row}", [f"training.seed={run.seed}", f"data.train={train}", *overrides])
     model, data = place / "model", TrainingData(splits["train"], splits["dev"])
@@ -118,13 +118,13 @@ def train_run(
         hyperspan.train(config, model, device=device, threads=1, resume=unfinished, data=data)
     found = load_model(model, "cpu")
     assert isinstance(found, Recognizer)
-    # One temperature: that is all that every row has.
+    # One temperature, as all rows support that.
     found.config = replace(found.config, calibration=CalibrationConfig(), coupling=CouplingConfig())
     return found.for_inference()
 
 
 def measure_run(model: Recognizer, splits: Splits) -> Iterator[tuple[str, str, SetMeasures | Figures]]:
-    """(split, system, measures) of a model alone and with couplings; on dev with those of the other half."""
+    """(split, system, measures) of a model alone and with couplings; on dev with those fitted to the other half."""
     dev, test = splits["dev"], splits["test"]
     yield "dev", "alone", measured(model, dev, None)
     yield "test", "alone", measured(model, test, None)
@@ -142,7 +142,7 @@ def measure_run(model: Recognizer, splits: Splits) -> Iterator[tuple[str, str, S
 
 
 def bases(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[CoupledBatch]:
-    """The distributions of sentences before coupling, and what they can represent of gold."""
+    """The distributions of sentences before coupling, and the gold mentions that they can represent."""
     for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
         given = [sentences[number] for number in numbers]
         longest = max(map(len, given))
@@ -156,7 +156,7 @@ def _known(model: Recognizer, sentence: Sentence) -> Sentence:
 
 
 def fitted(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
-    """The couplings of some sentences."""
+    """Fit couplings to some sentences."""
     return fit_couplings(list(components_of(bases(model, sentences))), len(sentences))
 
 
@@ -173,8 +173,7 @@ def measured(model: Recognizer, sentences: Sequence[Sentence], couplings: Coupli
 def run_and_write(
     run: DependenceRun, data: Path, place: Path, output: Path, device: str, sentences: int, overrides: Sequence[str]
 ) -> None:
-    """Trains and measures one run; writes measures of sentences, then the figures, which say that the run is
-    finished."""
+    """Train and measure one run; write the measures of sentences, then the figures, which mark the run as finished."""
     splits = read_splits(data, run, sentences)
     began = time.perf_counter()
     model = train_run(run, splits, data / CORPORA[run.corpus].format("train"), place, device, overrides)
@@ -207,7 +206,7 @@ def read_figures(output: Path) -> list[Figures]:
 
 
 def read_rows(output: Path, run: DependenceRun) -> dict[str, dict[str, Any]]:
-    """The measures of each sentence of dev and test, by split and system; none where they are not at hand."""
+    """The measures of each sentence of dev and test, by split and system; empty if not available."""
     path = output / f"{run.name}.sentences.json.gz"
     if not path.is_file():
         return {"dev": {}, "test": {}}

@@ -1,17 +1,17 @@
-"""How well models find discontinuous mentions, beside a model that leaves them out and other ways to treat them.
+"""How well models find discontinuous mentions, compared with a model that omits them and with other approaches.
 
 A run is CORPUS/ROW/SEED. A row is a configuration of craft/, all with one encoder and one schedule:
 
-segmental: a segmental hypergraph, which leaves discontinuous mentions out. hull: the same, which learns each as one
+segmental: a segmental hypergraph, which omits discontinuous mentions. hull: the same, with each learnt as one
 contiguous mention from its first to its last word. joined: a segmental hypergraph finds parts, a classifier joins them.
 biohd: a linear-chain CRF over BIOHD tags. discontinuous, discontinuous-3: the hypergraph of discontinuous mentions with
 at most two and three parts.
 
 The corpora are craft and genia-1 to genia-5: the articles of GENIA's XML in five folds, of which one is tested and a
-ninth of the others are dev. Each run writes its figures and what it found in dev and test into two files of its own in
---output. Runs whose figures are there are not repeated, and one that was stopped goes on, so that each may be a process
-of its own: ``--list`` prints their commands. ``--report`` prints tables of what is there, ``--compare`` also whether a
-row differs from the others by more than chance, ``--speed`` words a second of all rows, in turns.
+ninth of the others are dev. Each run writes its figures and its predictions on dev and test to two files in --output.
+Finished runs are not repeated, and interrupted ones resume, so that each may be a separate process: ``--list`` prints
+their commands. ``--report`` prints tables of finished runs, ``--compare`` adds significance tests between rows,
+``--speed`` measures the words per second of all rows, in turns.
 """
 
 from __future__ import annotations

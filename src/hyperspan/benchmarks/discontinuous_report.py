@@ -1,4 +1,4 @@
-"""What ``hyperspan benchmark discontinuous`` prints: F1 over seeds, significance of differences, speed."""
+"""The reports of ``hyperspan benchmark discontinuous``: F1 over seeds, significance tests, speed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def family(corpus: str) -> str:
 
 
 def table(figures: Figures) -> Iterator[str]:
-    """Markdown tables; commands where they were asked for."""
+    """Markdown tables, or commands if requested."""
     if "commands" in figures:
         yield from figures["commands"]
     elif "speeds" in figures:
@@ -38,7 +38,7 @@ def table(figures: Figures) -> Iterator[str]:
 
 
 def score_table(runs: Sequence[Figures]) -> Iterator[str]:
-    """Mean and standard deviation of F1 over seeds, in percent; the folds of a seed are counted together."""
+    """Mean and standard deviation of F1 over seeds, in percent; the folds of a seed are pooled."""
     pooled: dict[tuple[str, str, str], dict[int, list[Figures]]] = defaultdict(lambda: defaultdict(list))
     for one in runs:
         for split in ("dev", "test"):
@@ -66,9 +66,9 @@ def _mean(values: Sequence[float]) -> str:
 def comparisons(
     runs: Sequence[DiscontinuousRun], output: Path, data: Path, row: str, documents: int = 0
 ) -> list[Figures]:
-    """Whether a row differs from each other one by more than chance.
+    """Test whether a row differs significantly from each other one.
 
-    The counts of a sentence are added over seeds, so that a sentence is drawn or exchanged with all of its seeds.
+    The counts of a sentence are summed over seeds, so that a sentence is drawn or exchanged with all its seeds.
     """
     found: list[Figures] = []
     for corpus in dict.fromkeys(family(run.corpus) for run in runs):
@@ -85,8 +85,7 @@ def comparisons(
 def _counts(
     runs: Sequence[DiscontinuousRun], output: Path, data: Path, documents: int
 ) -> dict[tuple[str, str, str], Counts]:
-    """By split, what is measured and row: the counts of each sentence of all folds, added over the seeds that all rows
-    have."""
+    """By split, measure and row: the counts of each sentence of all folds, summed over the seeds that all rows have."""
     rows = sorted({run.row for run in runs}, key=ROWS.index)
     corpora = sorted({run.corpus for run in runs})
     seeds = [s for s in sorted({run.seed for run in runs}) if all(_run(c, r, s) in runs for c in corpora for r in rows)]
@@ -121,7 +120,7 @@ def comparison_table(compared: Sequence[Figures]) -> Iterator[str]:
 
 
 def speed_table(speeds: Sequence[Figures]) -> Iterator[str]:
-    """Words a second, and as a share of the first row's."""
+    """Words per second, absolute and relative to the first row."""
     yield "| row | training, words/s | share | decoding, words/s | share |"
     yield "|---|---:|---:|---:|---:|"
     for one in speeds:

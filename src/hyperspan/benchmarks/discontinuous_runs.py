@@ -25,22 +25,22 @@ from hyperspan.training.run import LOG
 from hyperspan.types import Document, Mention
 
 ROWS = ("segmental", "hull", "joined", "biohd", "discontinuous", "discontinuous-3")
-"""What is compared: the names of configurations."""
+"""The compared rows: names of configurations."""
 FOLDS = 5
 CORPORA = ("craft", *(f"genia-{fold}" for fold in range(1, FOLDS + 1)))
 SEEDS = (1, 2, 3)
 GENIA_XML = "genia/xml/GENIAcorpus3.02.first126articles.xml.gz"
 GENIA_SETTINGS = ("training.epochs=20", "training.batch_size=32", "training.ema_decay=0.99")
-"""Of 1,169 sentences, where CRAFT has 17,220 to learn from."""
+"""The settings for GENIA's 1,169 training sentences; CRAFT has 17,220."""
 DEV_OF_FOLD = 9
-"""One in so many articles that are not tested is dev."""
+"""One in this many articles outside the test fold is dev."""
 SPLITS = ("train", "dev", "test")
 Splits = dict[str, list[Document]]
 
 
 @dataclass(frozen=True, order=True)
 class DiscontinuousRun:
-    """One training."""
+    """One training run."""
 
     corpus: str
     row: str
@@ -51,7 +51,7 @@ class DiscontinuousRun:
 
     @property
     def name(self) -> str:
-        """The beginning of its files' names."""
+        """The prefix of its file names."""
         return str(self).replace("/", "-")
 
     def figures_in(self, output: Path) -> Path:
@@ -60,12 +60,12 @@ class DiscontinuousRun:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What is not in its configuration."""
+        """The settings that are not in its configuration."""
         return (f"training.seed={self.seed}", *(() if self.corpus == "craft" else GENIA_SETTINGS))
 
 
 def planned_runs(only: Sequence[str]) -> list[DiscontinuousRun]:
-    """All runs whose names one of the patterns matches.
+    """All runs whose names match one of the patterns.
 
     >>> [str(run) for run in planned_runs(["craft/segmental/*"])]
     ['craft/segmental/1', 'craft/segmental/2', 'craft/segmental/3']
@@ -78,7 +78,7 @@ def planned_runs(only: Sequence[str]) -> list[DiscontinuousRun]:
 
 
 def read_splits(data: Path, corpus: str, documents: int = 0) -> Splits:
-    """The first documents of train, dev and test of a corpus, all for 0."""
+    """The first documents of train, dev and test of a corpus (0: all)."""
     if corpus == "craft":
         found = {split: list(read_corpus(data / f"craft/{split}.jsonl.gz")) for split in SPLITS}
     else:
@@ -87,7 +87,7 @@ def read_splits(data: Path, corpus: str, documents: int = 0) -> Splits:
 
 
 def folded(documents: Sequence[Document], fold: int) -> Splits:
-    """Train, dev and test where one fold is tested.
+    """Split into train, dev and test, with one fold as test.
 
     >>> {split: len(found) for split, found in folded([Document(str(number)) for number in range(126)], 1).items()}
     {'train': 88, 'dev': 12, 'test': 26}
@@ -101,7 +101,7 @@ def folded(documents: Sequence[Document], fold: int) -> Splits:
 
 
 def blank(document: Document) -> Document:
-    """The document as a model sees it."""
+    """The document without mentions, as a model sees it."""
     sentences = [evolve(sentence, mentions=(), duplicates=()) for sentence in document.sentences]
     return evolve(document, mentions=(), sentences=sentences)
 
@@ -109,7 +109,7 @@ def blank(document: Document) -> Document:
 def train_run(
     run: DiscontinuousRun, splits: Splits, place: Path, device: str, overrides: Sequence[str]
 ) -> tuple[dict[str, Any], Splits]:
-    """Trains one run in a folder, from where it was stopped there; its figures, and dev and test with what it finds."""
+    """Train or resume one run in a folder; return its figures, and dev and test with its predictions."""
     config = Config.read(f"craft/{run.row}", [*run.settings, "training.start=", *overrides, *_files(splits, place)])
     began = time.perf_counter()
     hyperspan.train(config, place / "model", device=device, threads=1, resume=(place / "model" / CHECKPOINT).is_file())
@@ -129,7 +129,7 @@ def train_run(
 
 
 def _files(splits: Splits, place: Path) -> list[str]:
-    """Writes train and dev; where they are, for the configuration."""
+    """Write train and dev; return overrides with their paths."""
     place.mkdir(parents=True, exist_ok=True)
     files = {split: place / f"{split}.jsonl" for split in ("train", "dev")}
     for split, file in files.items():
@@ -138,7 +138,7 @@ def _files(splits: Splits, place: Path) -> list[str]:
 
 
 def write_run(output: Path, run: DiscontinuousRun, figures: dict[str, Any], found: Splits) -> None:
-    """Writes the mentions that were found, then the figures, which say that the run is finished."""
+    """Write the predicted mentions, then the figures, which mark the run as finished."""
     output.mkdir(parents=True, exist_ok=True)
     with gzip.open(output / f"{run.name}.found.json.gz", "wt", encoding="utf-8") as file:
         for split, documents in found.items():

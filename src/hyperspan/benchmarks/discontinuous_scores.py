@@ -1,5 +1,4 @@
-"""Counts of what a model finds: of all mentions, of discontinuous ones, and in sentences that have a discontinuous
-one."""
+"""Counts for F1: of all mentions, of discontinuous ones, and in sentences that have a discontinuous one."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from hyperspan.evaluation.significance import Counts
 from hyperspan.types import Document, Sentence
 
 MEASURED = ("all", "discontinuous", "with_discontinuous")
-"""What F1 is counted of: all mentions, discontinuous ones, all mentions of sentences whose gold has a discontinuous
+"""The sets of mentions measured: all, discontinuous, and all mentions of sentences whose gold has a discontinuous
 one."""
 
 

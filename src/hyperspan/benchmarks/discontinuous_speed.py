@@ -1,4 +1,4 @@
-"""How fast the rows of ``hyperspan benchmark discontinuous`` train and decode, as shares of the first row's speed."""
+"""The training and decoding speed of the rows of ``hyperspan benchmark discontinuous``, relative to the first row."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def speeds(
     overrides: Sequence[str],
     own: Mapping[str, Sequence[str]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Words a second of each row, in turns on the same sentences, with one thread on a CPU; `rows` are names of
+    """Words per second of each row, in turns on the same sentences, with one thread on a CPU; `rows` are names of
     configurations.
 
-    `own` are overrides of single rows. Each decodes with what it has learnt while its training was measured.
+    `own` are overrides of single rows. Each decodes with the model trained during the measurement.
     """
     place = choose_device(device)
     if place.type == "cpu":
@@ -89,13 +89,13 @@ class MeasuredRow:
         return sum(len(sentence) for batch in self.batches for sentence in batch)
 
     def training(self) -> None:
-        """A step on each batch."""
+        """Take a training step on each batch."""
         for batch in self.batches:
             self.trainer.take_step(batch)
         self._wait()
 
     def decoding(self) -> None:
-        """The mentions of all sentences."""
+        """Decode the mentions of all sentences."""
         for _ in Annotator(self.model).recognize([sentence for batch in self.batches for sentence in batch]):
             pass
         self._wait()

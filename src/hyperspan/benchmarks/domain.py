@@ -1,8 +1,8 @@
-"""How well models tell their own text from others, by stretches of 100 words.
+"""How well models distinguish in-domain from other text, by stretches of 100 words.
 
 For each bundled model, the AUROC of its score on GENIA, LitBank, GUM and GermEval 2014 (German) against its own corpus:
-the score of its own profile alone, and that which users get, for which the profiles of the other bundled models count
-too. Needs no torch.
+the score of its own profile, and the score that users see, which also uses the profiles of the other bundled models.
+Needs no torch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ FILES = {
     "gum": "gum/{}.jsonl.gz",
     "german": "germeval2014/NER-de-{}.tsv.gz",
 }
-"""The corpora that are told apart, below the folder of corpora."""
+"""The corpora to distinguish, relative to the folder of corpora."""
 FICTION = "fiction"
-"""The genre of GUM that is like LitBank, and that `english` was not trained on."""
+"""The genre of GUM that resembles LitBank and that `english` was not trained on."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of the stretches of a corpus: by the model's own profile alone, and with those of the other models."""
+    """The scores of the stretches of a corpus: by the model's own profile, and with those of the other models."""
 
     alone: list[float]
     full: list[float]
     foreign: list[bool]
-    """Whether users are told that they are foreign."""
+    """Whether each stretch is flagged as out of domain to users."""
 
     def without(self, genres: Sequence[str], genre: str) -> Scored:
         kept = [index for index, each in enumerate(genres) if each != genre]
@@ -75,7 +75,7 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def stretches(path: Path) -> list[Stretch]:
-    """Of each document of a corpus with running text; sentences alone are one text."""
+    """The stretches of each document of a corpus with running text; single sentences form one text."""
     documents = list(read_corpus(path))
     if not any(document.metadata.get("genre") for document in documents):
         sentences = [sentence for document in documents for sentence in document.sentences]
@@ -90,7 +90,7 @@ def _cut(document: Document) -> Iterator[Stretch]:
 
 
 def score(model: str, given: Sequence[Stretch]) -> Scored:
-    """What a model says of stretches of text."""
+    """Score stretches of text with a model."""
     card = ModelCard.read(folder_of(model))
     check, profile = DomainCheck.of(card), TextProfile.from_table(card.profile)
     if check is None or profile is None:
@@ -114,7 +114,7 @@ def compared(other: Scored, own: Scored) -> dict[str, float]:
 
 
 def flagged(scored: Scored) -> float:
-    """The share that users are told of."""
+    """The share of stretches that are flagged to users."""
     return sum(scored.foreign) / len(scored.foreign)
 
 

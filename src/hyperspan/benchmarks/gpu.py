@@ -1,8 +1,8 @@
-"""How fast a model of the paper's sizes decodes and trains on an NVIDIA GPU, and what keeps it from being faster.
+"""The decoding and training speed of a model of the paper's sizes on an NVIDIA GPU, and its bottlenecks.
 
 Decoding is from batches of ids on the GPU to Python sets of mentions; training is whole steps of the loop, with batches
-of several sizes. Beside what matrix products and copies of memory reach on the same GPU stands how long it works at
-all: where it mostly waits, the program cannot launch fast enough.
+of several sizes. The figures are relative to the matrix products and memory copies of the same GPU, and include its
+utilisation: if the GPU mostly waits, the program cannot launch kernels fast enough.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 
 WORDS = 400_000
-"""The least words to decode in a round; sentences are repeated until there are as many."""
+"""The minimum number of words to decode per round; sentences are repeated to reach it."""
 TRAINING_BATCHES = (32, 128, 512)
 STEPS = 12
-"""Batches to train on in a round, or all if there are fewer."""
+"""The number of batches to train on per round, or all if there are fewer."""
 SIZE, BYTES = 8192, 2**32
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernelEx")
 IDLE = 0.5
-"""A GPU that waits for more than this share of the time is not what limits."""
+"""A GPU that idles for more than this share of the time is not the bottleneck."""
 
 
 class Ceilings:
-    """What this GPU reaches: operations a second in float32 products as tensor cores do them, bytes a second in
-    copies."""
+    """The limits of this GPU: operations per second in float32 products on tensor cores, bytes per second in copies."""
 
     def __init__(self) -> None:
         one, other = torch.randn(2, SIZE, SIZE, device="cuda")
@@ -52,7 +51,7 @@ class Ceilings:
 
 @contextmanager
 def tensor_cores() -> Iterator[None]:
-    """With products of float32 by tensor cores, as in training."""
+    """A context with float32 products on tensor cores, as in training."""
     kept = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
@@ -62,7 +61,7 @@ def tensor_cores() -> Iterator[None]:
 
 
 def necessary_bytes(model: Recognizer, lengths: Sequence[int]) -> int:
-    """What the span LSTM cannot but move: the state and the cell of every span, both directions, written and read
+    """The bytes that the span LSTM must move: the state and cell of every span, both directions, written and read
     once."""
     widths = [min(model.max_width or n, n) for n in lengths]
     spans = sum(width * n - width * (width - 1) // 2 for n, width in zip(lengths, widths, strict=True))
@@ -79,7 +78,7 @@ def figures_of(
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
         on_gpu(call)()
     events = profiled.key_averages()
-    # What runs on the GPU itself: not the operators that launched it, nor the names of stretches of them.
+    # Only what runs on the GPU: not the operators that launched it, nor named ranges of them.
     kernels = [event for event in events if event.device_type.name == "CUDA" and "#" not in event.key]
     busy = sum(event.self_device_time_total for event in kernels) / 1e6 / seconds
     return {
@@ -94,7 +93,7 @@ def figures_of(
 
 
 def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limits: Ceilings) -> dict[str, Any]:
-    """The figures of decoding for one maximal width."""
+    """The figures of decoding for one maximum width."""
     model = paper_model(max_width, sentences).to("cuda")
     batches = batches_for(model, sentences)
     lengths = [len(sentence) for sentence in sentences]
@@ -103,7 +102,7 @@ def decode_width(max_width: str, sentences: Sequence[Sentence], rounds: int, lim
 
 
 def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limits: Ceilings) -> dict[str, Any]:
-    """The figures of training for one maximal width: by the size of batches, and those of the quickest."""
+    """The figures of training for one maximum width: by batch size, and those of the fastest."""
     by_size = []
     for size in TRAINING_BATCHES:
         changes = ["words.word_dropout=0.05", f"training.batch_size={size}"]

@@ -1,4 +1,4 @@
-"""What exact inference costs, as ratios of times measured in one run: `hyperspan benchmark inference`.
+"""The cost of exact inference, as ratios of times measured in one run: `hyperspan benchmark inference`.
 
 1. Growth: the exponents with which the time of log_partition, marginals and argmax grows in n, c and m.
 2. Forward and backward of log_partition, relative to an elementwise exp over the `close` tensor and to a loop in
@@ -29,7 +29,7 @@ from hyperspan.structures import EdgeScores, SegmentalHypergraph
 BATCH, WORDS, WIDTHS, TYPES = 32, 40, 40, 7
 LONG, SETS = 1_000, 20
 ROUNDS = 20
-"""How often each size is measured."""
+"""The number of measurements per size."""
 DENSITY = 6.0
 """Added to `absent` so that the best sets hold few mentions, as those of a trained model do."""
 
@@ -51,8 +51,8 @@ def learnable(scores: EdgeScores) -> list[torch.Tensor]:
 
 
 def python_loop(scores: EdgeScores, lengths: list[int]) -> tuple[float, float]:
-    """log_partition and its gradient chain by chain in plain Python, by the messages of the paper; and P(mentions) in
-    all."""
+    """log_partition and its gradient chain by chain in plain Python, by the messages of the paper; and the sum of
+    P(mention)."""
 
     def log_add(a: float, b: float) -> float:
         high, low = max(a, b), min(a, b)
@@ -81,7 +81,7 @@ def python_loop(scores: EdgeScores, lengths: list[int]) -> tuple[float, float]:
 
 
 def growth() -> dict[str, dict[str, float]]:
-    """Each size over a factor of 8, the others fixed. With c fixed, n is large enough that edges of the sentence do not
+    """Each size over a factor of 8, the others fixed. With c fixed, n is large enough that sentence boundaries do not
     matter."""
     makers: dict[str, tuple[list[int], Callable[[int], tuple[EdgeScores, list[int]]]]] = {
         "n": ([250, 500, 1000, 2000], lambda n: (make_scores(4, n, 10, 7), [n] * 4)),
@@ -91,7 +91,7 @@ def growth() -> dict[str, dict[str, float]]:
 
     def grows(axis: str, name: str) -> float:
         sizes, make = makers[axis]
-        made = [SegmentalHypergraph(*make(size)) for size in sizes]  # which keeps nothing that depends on the scores
+        made = [SegmentalHypergraph(*make(size)) for size in sizes]  # which caches nothing that depends on the scores
         return exponent(sizes, [partial(CALLS[name], distribution) for distribution in made], ROUNDS)
 
     return {name: {axis: grows(axis, name) for axis in makers} for name in ("log_partition", "marginals", "argmax")}
@@ -110,8 +110,8 @@ CALLS: dict[str, Callable[[SegmentalHypergraph], object]] = {
 
 
 def best_sets_over_marginals() -> float:
-    """The best sets of a long sentence over its marginals, in processor time on one thread: other programs matter less
-    to it."""
+    """The time of the best sets of a long sentence relative to its marginals, in processor time on one thread, which
+    depends less on other load."""
     distribution, threads = long_sentence(), torch.get_num_threads()
     torch.set_num_threads(1)
     calls = [partial(CALLS[name], distribution) for name in ("best sets", "marginals")]
@@ -121,8 +121,7 @@ def best_sets_over_marginals() -> float:
 
 
 def peak_megabytes(name: str) -> float | None:
-    """The memory that a call takes at most in a process that has not made it before; None where the system does not
-    say."""
+    """The peak memory of a first call in a process; None if the system does not report it."""
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not reset.exists():
         return None
@@ -140,8 +139,7 @@ def peak_megabytes(name: str) -> float | None:
 
 
 def measure(engine: str) -> dict[str, Any]:
-    """All figures with one engine: "c" (the compiled kernels do what they can) or "reference" (PyTorch does
-    everything)."""
+    """All figures with one engine: "c" (compiled kernels where possible) or "reference" (only PyTorch)."""
     scores, lengths = make_scores(BATCH, WORDS, WIDTHS, TYPES), [WORDS] * BATCH
     tensors = learnable(scores)
     close = tensors[-1]

@@ -1,4 +1,4 @@
-"""Sentences to measure with: invented ones, or those of a file. Needs no torch."""
+"""Sentences to measure with: synthetic, or from a file. Needs no torch."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from hyperspan.errors import InputError
 from hyperspan.types import Mention, Sentence
 
 MAX_WIDTHS = ("6", "n")
-"""The maximal widths of mentions that are measured."""
+"""The maximum mention widths to measure."""
 SENTENCES = 1_854
-"""As many as GENIA's test set has in the paper."""
+"""The number of sentences in GENIA's test set, as in the paper."""
 PERCENTS = (*range(0, 100, 5), 98, 99, 99.7, 100)
 WORDS = (4, 13, 16, 18, 19, 21, 22, 24, 25, 26, 28, 29, 31, 33, 35, 38, 40, 43, 48, 55, 67, 78, 102, 148)
-"""GENIA's test sentences: the length that this percentage of them does not exceed. Lengths between them are
-interpolated."""
+"""Percentiles of GENIA's test sentence lengths. Lengths in between are interpolated."""
 TYPES = ("DNA", "RNA", "cell_line", "cell_type", "protein")
 
 
 def genia_length(percent: float) -> int:
-    """The length of a sentence that this percentage of them does not exceed.
+    """A percentile of GENIA's sentence lengths.
 
     >>> genia_length(0), genia_length(52.5), genia_length(100)
     (4, 28, 148)
@@ -36,8 +35,7 @@ def genia_length(percent: float) -> int:
 
 
 def invented_sentences(count: int = SENTENCES, types: Sequence[str] = TYPES, seed: int = 0) -> list[Sentence]:
-    """Sentences of invented words, as long as those of GENIA, and with as many different words; one mention of each
-    type."""
+    """Synthetic sentences with GENIA's lengths and vocabulary size; one mention of each type."""
     chance = random.Random(seed)
     made = []
     for index in range(count):
@@ -56,7 +54,7 @@ class BenchmarkCorpus(NamedTuple):
 
     @classmethod
     def read(cls, data: Path | None) -> BenchmarkCorpus:
-        """The sentences of a file, or invented ones."""
+        """Read the sentences of a file, or create synthetic ones."""
         if data is None:
             return cls(invented_sentences(), "invented, as long as GENIA's")
         sentences = [sentence for document in read_corpus(str(data)) for sentence in document.sentences]
@@ -68,5 +66,5 @@ class BenchmarkCorpus(NamedTuple):
 
     @property
     def figures(self) -> dict[str, str | int]:
-        """What a report says of them."""
+        """The description for a report."""
         return {"sentences": self.source, "words": sum(map(len, self.sentences))}

@@ -1,4 +1,4 @@
-"""How long one sentence takes from raw text to mentions, and the command line from start to end."""
+"""The latency of one sentence from raw text to mentions, and of the command line from start to end."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hyperspan.inference.loading import load
 from hyperspan.model_folders import bundled_models
 
 STARTS = 5
-"""How often the command is started."""
+"""The number of times the command is started."""
 
 
 def start_up() -> float:
-    """Seconds of ``hyperspan annotate "…"`` from start to end; the best of some."""
+    """Seconds of ``hyperspan annotate "…"`` from start to end; the best of several runs."""
     command = [sys.executable, "-m", "hyperspan", "annotate", "IL-2 gene expression requires NF-kappa B."]
     start = partial(subprocess.run, command, check=True, capture_output=True)
     return min(in_turns([start], STARTS, warm_up=False)[0])

@@ -1,17 +1,16 @@
-"""How well hyperspan and spaCy's spancat learn from few sentences, and in what time.
+"""Learning curves of hyperspan and spaCy's spancat on few sentences, with training times.
 
 Each run trains one system on a part of a corpus: the first n sentences of its training set after a shuffle by the seed,
-so that smaller parts are within larger ones. All systems get the same sentences with their gold tokens and no
+so that larger parts contain smaller ones. All systems get the same sentences with their gold tokens and no
 part-of-speech tags, and choose their best step on the whole dev set, on which one scorer then compares their mentions
-with gold by span and label. Each run is a process of its own with one thread.
+with gold by span and label. Each run is a separate process with one thread.
 
 hyperspan has its defaults and no warm start; hyperspan-warm starts from a model of another corpus; spancat has what
 spacy init config --pipeline spancat --optimize efficiency gives (20,000 steps at most, patience 1,600), with spans of 1
 to 6 words; spancat-vectors also has static word vectors, spancat-wide spans as wide as the widest mention of its
 training sentences.
 
-Finished runs are lines of a file; the command goes on with those that are not in it, and prints all of them as Markdown
-tables.
+Finished runs are lines of a file; the command runs the missing ones, and prints all as Markdown tables.
 """
 
 from __future__ import annotations
@@ -51,22 +50,22 @@ SEEDS = {
     "litbank": {100: 2, 300: 2, 1000: 2},
     "gum": {100: 2, 300: 2, 1000: 2},
 }
-"""How many seeds each number of training sentences has."""
+"""The number of seeds for each number of training sentences."""
 STARTS = {"genia": "english", "litbank": "english", "gum": "litbank"}
-"""What hyperspan-warm starts from: never a model of the corpus itself, and `english` is of GUM."""
+"""The start models of hyperspan-warm: never a model of the corpus itself; `english` was trained on GUM."""
 SYSTEMS = {"hyperspan": 1, "hyperspan-warm": 1, "spancat": 3, "spancat-vectors": 4, "spancat-wide": 9}
-"""What is compared, and how long a run roughly takes beside others, so that long ones begin first."""
+"""The compared systems, with the rough relative duration of a run, so that long ones start first."""
 VARIANTS = ("spancat-vectors", "spancat-wide")
-"""Those that only GENIA's 300 sentences are for."""
+"""Variants that are run only on 300 sentences of GENIA."""
 WIDEST = 6
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), "1")
 LOG_LINES = 5
-"""Lines of the log of a failed run that are shown."""
+"""The number of log lines to show for a failed run."""
 
 
 @dataclass(frozen=True, order=True)
 class SystemRun:
-    """One training of one system."""
+    """One training run of one system."""
 
     system: str
     corpus: str
@@ -78,7 +77,7 @@ class SystemRun:
 
     @property
     def cost(self) -> int:
-        """About how long it takes, in no unit."""
+        """The rough relative duration."""
         return SYSTEMS[self.system] * (500 + self.sentences)
 
 
@@ -88,7 +87,7 @@ def run_of(result: dict[str, Any]) -> SystemRun:
 
 
 def planned(only: Sequence[str]) -> list[SystemRun]:
-    """All runs whose names one of the patterns matches, the longest first.
+    """All runs whose names match one of the patterns, the longest first.
 
     >>> [str(run) for run in planned(["spancat*/genia/300/1"])]
     ['spancat-wide/genia/300/1', 'spancat-vectors/genia/300/1', 'spancat/genia/300/1']
@@ -109,14 +108,14 @@ def planned(only: Sequence[str]) -> list[SystemRun]:
 
 
 def part(sentences: Sequence[Sentence], size: int, seed: int) -> list[Sentence]:
-    """As many sentences, drawn without replacement; smaller parts of one seed are within larger ones."""
+    """Sample `size` sentences without replacement; for one seed, larger parts contain smaller ones."""
     order = list(range(len(sentences)))
     random.Random(seed).shuffle(order)
     return [sentences[index] for index in order[:size]]
 
 
 def write_sentences(sentences: Sequence[Sentence], path: Path) -> str:
-    """Writes the tokens and mentions of sentences for processes of both systems, in the format cnn-ner."""
+    """Write the tokens and mentions of sentences for the processes of both systems, in the format cnn-ner."""
     with path.open("w", encoding="utf-8") as file:
         for sentence in sentences:
             mentions = [{"start": m.start, "end": m.end, "entity_type": m.label} for m in sorted(sentence.mentions)]
@@ -125,8 +124,8 @@ def write_sentences(sentences: Sequence[Sentence], path: Path) -> str:
 
 
 def whole_lines(path: Path) -> list[str]:
-    """The lines of a file, none where there is no file. A last line that a killed process left incomplete is removed
-    from it."""
+    """The lines of a file, empty without a file. An incomplete last line, left by a killed process, is removed from the
+    file."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
@@ -135,7 +134,7 @@ def whole_lines(path: Path) -> list[str]:
 
 
 class ResultFile:
-    """The finished runs, a line each."""
+    """A file of finished runs, one line each."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -146,7 +145,7 @@ class ResultFile:
             raise InputError(f"{path} holds no results of this benchmark; name another file with --output") from None
 
     def add(self, result: dict[str, Any]) -> None:
-        """Writes a finished run."""
+        """Append a finished run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             print(json.dumps(result), file=file)
@@ -181,23 +180,23 @@ class CurveCorpus:
 
 @dataclass
 class CurveRunner:
-    """Starts runs and scores what they found."""
+    """Starts runs and scores their predictions."""
 
     work: Path
-    """Where processes read and write; what is there may be removed at the end."""
+    """The working folder of the processes; its content may be removed at the end."""
     data: Path
     python: str
     vectors: Path
     starts: dict[str, str]
     device: str
-    """Where hyperspan trains; spaCy has the CPU."""
+    """The device of hyperspan; spaCy uses the CPU."""
     corpora: dict[str, CurveCorpus] = field(init=False)
 
     def __post_init__(self) -> None:
         self.corpora = {name: CurveCorpus(name, self.data) for name in SEEDS}
 
     def start(self, run: SystemRun) -> subprocess.Popen[bytes]:
-        """Writes what the process of a run needs and starts it."""
+        """Write the input files of a run and start its process."""
         corpus, folder = self.corpora[run.corpus], self._folder(run)
         folder.mkdir(parents=True)
         sentences = part(corpus.train, run.sentences, run.seed)
@@ -220,7 +219,7 @@ class CurveRunner:
         return self.work / str(run).replace("/", "-")
 
     def _settings(self, run: SystemRun, sentences: Sequence[Sentence]) -> dict[str, Any]:
-        """What is particular to a system."""
+        """The settings of a system."""
         if run.system == "hyperspan":
             return {"overrides": ["training.start="], "device": self.device}
         if run.system == "hyperspan-warm":
@@ -230,7 +229,7 @@ class CurveRunner:
         return {"sizes": sizes, "vectors": str(self.vectors) if run.system == "spancat-vectors" else ""}
 
     def score(self, run: SystemRun) -> dict[str, Any]:
-        """The figures of a run whose process has ended well."""
+        """The figures of a run that succeeded."""
         folder, dev = self._folder(run), self.corpora[run.corpus].dev
         lines = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
         found = [
@@ -244,7 +243,7 @@ class CurveRunner:
         return {**vars(run), **start, **score, **taken, "machine": processor()}
 
     def log_of(self, run: SystemRun) -> str:
-        """The end of what a failed run has printed."""
+        """The end of a failed run's log."""
         lines = (self._folder(run) / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(lines[-LOG_LINES:])
 
@@ -252,7 +251,7 @@ class CurveRunner:
 def finished_runs(
     runner: CurveRunner, runs: Sequence[SystemRun], jobs: int
 ) -> Iterator[tuple[SystemRun, dict[str, Any] | None]]:
-    """Trains with several processes at once; each run as it ends, with its figures, or with None if it failed."""
+    """Train with several processes at once; yield each run as it ends, with its figures, or None if it failed."""
     waiting, active = list(reversed(runs)), dict[SystemRun, subprocess.Popen[bytes]]()
     try:
         while waiting or active:
@@ -270,7 +269,7 @@ def finished_runs(
 
 
 def train_all(runner: CurveRunner, runs: Sequence[SystemRun], jobs: int, file: ResultFile, report: IO[str]) -> None:
-    """Trains what the file does not hold and adds it; an error at the end if some runs failed."""
+    """Train the runs missing from the file and add them; raise an error at the end if some failed."""
     waiting = [run for run in runs if run not in file.finished]
     failed = []
     for count, (run, result) in enumerate(finished_runs(runner, waiting, jobs), start=1):
@@ -286,7 +285,7 @@ def train_all(runner: CurveRunner, runs: Sequence[SystemRun], jobs: int, file: R
 
 
 def check_spacy(python: str) -> None:
-    """An error where an interpreter cannot be run or has no spaCy."""
+    """Raise an error if an interpreter cannot be run or has no spaCy."""
     try:
         has_spacy = subprocess.run([python, "-I", "-c", "import spacy"], capture_output=True).returncode == 0
     except OSError as error:
@@ -296,7 +295,7 @@ def check_spacy(python: str) -> None:
 
 
 def starts_with(changes: Sequence[str]) -> dict[str, str]:
-    """What to start from by corpus, with changes such as ``gum=genia``."""
+    """The start models by corpus, with changes such as ``gum=genia``."""
     pairs = [change.partition("=") for change in changes]
     if wrong := [
         change for change, (name, _, start) in zip(changes, pairs, strict=True) if name not in SEEDS or not start

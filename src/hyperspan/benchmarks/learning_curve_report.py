@@ -1,4 +1,4 @@
-"""Learning curves for people: Markdown tables, and a picture of F1 against training sentences."""
+"""Reports of learning curves: Markdown tables, and a plot of F1 against training sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = dict[str, Any]
 NAMES = {"hyperspan": "hyperspan", "hyperspan-warm": "hyperspan, warm start", "spancat": "spaCy's spancat"}
 """The systems of all sizes and corpora; others are variants."""
 CORPORA = {"genia": "GENIA", "litbank": "LitBank", "gum": "GUM"}
-# Colours of Okabe and Ito, which people who see colours differently can tell apart.
+# Okabe and Ito's palette, safe for colour-blind readers.
 COLOURS = {"hyperspan": "#0072b2", "hyperspan-warm": "#009e73", "spancat": "#e69f00"}
 
 
@@ -27,7 +27,7 @@ def chosen(results: Sequence[Result], **values: Any) -> list[Result]:
 
 
 def f1_of(results: Sequence[Result]) -> str:
-    """The mean of the seeds in percent, with their standard deviation.
+    """The mean over seeds in percent, with the standard deviation.
 
     >>> f1_of([{"f1": 0.5}, {"f1": 0.52}]), f1_of([{"f1": 0.5}]), f1_of([])
     ('51.0 ± 1.4', '50.0', '–')
@@ -40,7 +40,7 @@ def f1_of(results: Sequence[Result]) -> str:
 
 
 def seconds_of(results: Sequence[Result]) -> str:
-    """The mean seconds to train, by the clock and of the processor.
+    """The mean training seconds, in wall-clock and processor time.
 
     >>> seconds_of([{"seconds": 70.2, "cpu_seconds": 68.9}]), seconds_of([])
     ('70 / 69', '–')
@@ -53,8 +53,8 @@ def seconds_of(results: Sequence[Result]) -> str:
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
-    """Markdown: a table for each corpus, F1 on dev and seconds to train (by the clock / of the processor), and one of
-    the variants."""
+    """Markdown: a table for each corpus, dev F1 and training seconds (wall clock / processor), and one for the
+    variants."""
     results = figures["runs"]
     for corpus, title in CORPORA.items():
         of_corpus = [result for result in chosen(results, corpus=corpus) if result["system"] in NAMES]

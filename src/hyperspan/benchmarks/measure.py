@@ -1,4 +1,4 @@
-"""Times that mean something on any machine: ratios, of calls that take turns within one run."""
+"""Measurements that are comparable across machines: ratios of calls that take turns within one run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ModelName = Annotated[str, typer.Option(help="A bundled model, or the folder of 
 def in_turns(
     calls: Sequence[Call], rounds: int, clock: Callable[[], float] = time.perf_counter, *, warm_up: bool = True
 ) -> list[list[float]]:
-    """The seconds of each call in each round. A slow spell of the machine hits all calls of its round alike."""
+    """The seconds of each call in each round. A slow phase of the machine affects all calls of its round equally."""
     times: list[list[float]] = [[] for _ in calls]
     for call in calls if warm_up else ():
         call()
@@ -48,12 +48,12 @@ def in_turns(
 
 
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
-    """The median over rounds of one time by another."""
+    """The median over rounds of the ratio of two times."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
 def on_gpu(call: Call) -> Call:
-    """The call, until the GPU is done with it."""
+    """Wrap a call to wait until the GPU has finished it."""
 
     import torch
 
@@ -65,8 +65,7 @@ def on_gpu(call: Call) -> Call:
 
 
 class Ceiling:
-    """Products of two large square matrices: as many operations a second as any program on this machine may hope
-    for."""
+    """Products of two large square matrices: the upper limit of operations per second on this machine."""
 
     SIZE, TIMES = 2048, 3
 
@@ -88,13 +87,13 @@ def exponent(sizes: Sequence[int], calls: Sequence[Call], rounds: int) -> float:
 
 
 def peak_memory(who: int = resource.RUSAGE_SELF) -> int:
-    """The most memory that this process, or one of its children, has held, in MB."""
+    """The peak memory of this process, or of its children, in MB."""
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
     return round(resource.getrusage(who).ru_maxrss * unit / 1e6)
 
 
 def sentence_latency(annotate: Callable[[str], object], texts: Sequence[str], rounds: int) -> dict[str, float]:
-    """Milliseconds that half of the sentences and 99 in 100 take at most; the best time of each, whatever else ran."""
+    """The median and the 99th percentile of milliseconds per sentence, from the best time of each sentence."""
     times = sorted(min(taken) for taken in in_turns([partial(annotate, text) for text in texts], rounds))
     return {f"p{percent}_ms": 1e3 * times[min(len(times) * percent // 100, len(times) - 1)] for percent in (50, 99)}
 
@@ -110,7 +109,7 @@ def processor() -> str:
 
 
 def machine() -> str:
-    """The processor, how many of its threads are used, and torch's version."""
+    """The processor, the number of threads used, and the version of torch."""
     import torch
 
     return f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}"

@@ -1,4 +1,4 @@
-"""The model of the paper's sizes that is measured, and what decoding with it must compute."""
+"""The measured model of the paper's sizes, and the operations that decoding with it requires."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ SIZES = (
     "training.lm_loss_weight=0",
     "training.ema_decay=0",
 )
-"""The paper's, whatever the defaults are."""
+"""The paper's settings, independent of the defaults."""
 
 
 def trainer_for(model: Model, sentences: Sequence[Sentence]) -> Trainer:
-    """A trainer that takes steps and keeps nothing."""
+    """A trainer that takes steps and saves nothing."""
     with tempfile.TemporaryDirectory() as folder:
         return Trainer(model.train(), sentences, [], Path(folder))
 
 
 def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:
-    """A model of the paper's sizes for these sentences, untrained: how fast it is does not depend on what it has
-    learnt."""
+    """A model of the paper's sizes for these sentences, untrained: speed does not depend on training."""
     config = Config().override([f"model.max_width={max_width}", "model.tokenizer=split", *SIZES, *changes])
     model = new_model(config, sentences)
     assert isinstance(model, Recognizer)
@@ -53,14 +52,14 @@ def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence
 
 
 def batches_for(model: Recognizer, sentences: Sequence[Sentence]) -> list[Batch]:
-    """The sentences in the batches of inference."""
+    """The sentences in inference batches."""
     lengths = [len(sentence) for sentence in sentences]
     batches = batches_by_length(lengths, model.max_width, model.batch_entries)
     return [model.collate([sentences[i] for i in batch]) for batch in batches]
 
 
 def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float32") -> Call:
-    """From ids to the best set of mentions of every sentence."""
+    """A call that decodes ids to the best set of mentions of every sentence."""
 
     def decode() -> None:
         model.for_inference(precision, model.options.skip)
@@ -72,7 +71,7 @@ def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float
 
 
 def necessary_operations(model: Recognizer, lengths: Sequence[int]) -> int:
-    """Additions and multiplications of the matrix products that decoding cannot do without: nothing for padding.
+    """The additions and multiplications of the matrix products that decoding requires, without padding.
 
     The word LSTM's products with its inputs and its states, the span LSTM's with a word once and with its states for
     every span of two words and more, and the projections to scores.

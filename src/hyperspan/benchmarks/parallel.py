@@ -1,9 +1,8 @@
-"""How much faster two processes train than one on this machine's cores: `hyperspan benchmark parallel`.
+"""The speed-up of training with two processes instead of one on this machine: `hyperspan benchmark parallel`.
 
 Whole runs of ``hyperspan train``, with and without torchrun, take turns: one process with one thread, one with two
-threads, two with one thread each. The model has the paper's sizes, the sentences are invented, as long as those of
-GENIA, or given. What counts are the words a second of the last epoch, as the log has them: reading, writing and dev are
-not in it.
+threads, two with one thread each. The model has the paper's sizes; the sentences are synthetic, with GENIA's lengths,
+or given. The figure is the words per second of the last epoch in the log, without reading, writing and dev.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ WAYS = {
 
 
 def speed(way: str, config: Path, changes: list[str]) -> float:
-    """Words a second of one run."""
+    """Words per second of one run."""
     start, threads = WAYS[way]
     with tempfile.TemporaryDirectory() as folder:
         command = [*start, "-m", "hyperspan", "train", str(config), "--output", f"{folder}/run", "--device", "cpu"]
@@ -56,7 +55,7 @@ def run(
     ] = None,
     rounds: Rounds = 3,
 ) -> dict[str, Any]:
-    """The words a second of each way, and how much faster than the first it is."""
+    """The words per second of each setup, and its speed-up over the first."""
     with tempfile.TemporaryDirectory() as folder:
         train = Path(folder) / "train.jsonl"
         if data is None:

@@ -1,14 +1,14 @@
-"""How well models learn from partial annotation, beside all of it and beside taking what is missing as absent.
+"""How well models learn from partial annotation, compared with full annotation and with missing mentions as absent.
 
-A run is CORPUS/SETTING/SHARE/SEED. Of the training mentions, a share in percent is kept at random:
+A run is CORPUS/SETTING/SHARE/SEED. A random share (in percent) of the training mentions is kept:
 
-full: all mentions (SHARE 100). absent: the others are taken as absent. sure: the others are unknown. sure-no-rate: the
-same without the penalty on the expected number of mentions. halves: half of the sentences annotate some types, the
-other half the others (SHARE 50). halves-absent: the same, and types that are not annotated are taken as absent.
+full: all mentions (SHARE 100). absent: the others are treated as absent. sure: the others are unknown. sure-no-rate:
+the same without the penalty on the expected number of mentions. halves: half of the sentences annotate some types, the
+other half the others (SHARE 50). halves-absent: the same, with unannotated types treated as absent.
 
-Dev and test are annotated in full. Each run writes one JSON line into a file of its own in --output; runs whose file is
-there are not repeated, so that each may be a process of its own: ``--list`` prints their commands, ``--report`` the
-table of what is there.
+Dev and test are fully annotated. Each run writes one JSON line to its own file in --output; finished runs are not
+repeated, so that each may be a separate process: ``--list`` prints their commands, ``--report`` the table of finished
+runs.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ SETTINGS = {
     "halves": (50,),
     "halves-absent": (50,),
 }
-"""What is compared, and with which shares of the mentions."""
+"""The compared settings, and their shares of mentions."""
 SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True, order=True)
 class PartialRun:
-    """One training."""
+    """One training run."""
 
     corpus: str
     setting: str
@@ -66,7 +66,7 @@ class PartialRun:
 
 
 def planned_runs(only: Sequence[str]) -> list[PartialRun]:
-    """All runs whose names one of the patterns matches.
+    """All runs whose names match one of the patterns.
 
     >>> [str(run) for run in planned_runs(["genia/sure/*/1"])]
     ['genia/sure/50/1', 'genia/sure/20/1']
@@ -103,7 +103,7 @@ def _kept(sentence: Sentence, draw: random.Random, share: float) -> Sentence:
 
 
 def _halves(sentences: Sequence[Sentence], draw: random.Random, *, absent: bool) -> list[Sentence]:
-    """Half of the sentences with every second label, by how frequent it is, the other half with the others."""
+    """Half of the sentences annotate every second label, by frequency; the other half the others."""
     counts = Counter(mention.label for sentence in sentences for mention in sentence.mentions)
     labels = [label for label, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     parts = [frozenset(labels[0::2]), frozenset(labels[1::2])]
@@ -116,14 +116,14 @@ def _halves(sentences: Sequence[Sentence], draw: random.Random, *, absent: bool)
 
 
 def read_split(data: Path, corpus: str, split: str, sentences: int) -> list[Sentence]:
-    """The first sentences of a corpus, all for 0."""
+    """The first sentences of a corpus (0: all)."""
     documents = read_corpus(data / CORPORA[corpus].format(split))
     found = [one for document in documents for one in with_sentences(document, Problems()).sentences if len(one)]
     return [Sentence(one.tokens, one.mentions, tags=one.tags) for one in found[: sentences or None]]
 
 
 def train_run(run: PartialRun, data: Path, sentences: int, device: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """Trains one run; its figures."""
+    """Train one run; return its figures."""
     train, dev, test = (read_split(data, run.corpus, split, sentences) for split in ("train", "dev", "test"))
     given = prepared(train, run)
     files = [f"data.{split}={data / CORPORA[run.corpus].format(split)}" for split in ("train", "dev")]
@@ -144,7 +144,7 @@ def train_run(run: PartialRun, data: Path, sentences: int, device: str, override
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
-    """F1 on test and dev, in percent, over seeds: mean and standard deviation; commands where they were asked for."""
+    """F1 on test and dev, in percent, over seeds: mean and standard deviation; or commands if requested."""
     if "commands" in figures:
         yield from figures["commands"]
         return

@@ -1,7 +1,7 @@
-"""How fast files of annotated text are read, beside the least that reading their bytes costs.
+"""The reading speed of annotated files, compared with the minimum cost of reading their bytes.
 
-For JSON the least is `json.loads` of the same bytes, for other files splitting their lines into words. Rates are of CPU
-time, in MB of decompressed input a second.
+For JSON the minimum is `json.loads` of the same bytes, for other files splitting lines into words. Rates are in MB of
+decompressed input per second of CPU time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hyperspan.corpora import Source, detect, document_of, read_corpus, write_co
 
 
 def least(raw: bytes) -> object:
-    """The cheapest thing that a reader of these bytes could do."""
+    """The minimum work of a reader of these bytes."""
     if raw[:1] == b"[":
         return json.loads(raw)
     if raw[:1] == b"{":
@@ -52,7 +52,7 @@ def measure(path: Path) -> dict[str, Any]:
 
 
 def convert(megabytes: int) -> dict[str, float]:
-    """Converts a made corpus of about this size in a process of its own: seconds, and MB of memory at the peak."""
+    """Convert a synthetic corpus of about this size in a separate process; return seconds and peak memory in MB."""
     sentences = invented_sentences(200)
     with tempfile.TemporaryDirectory() as folder:
         made, target = Path(folder) / "made.jsonl", Path(folder) / "made.tsv"

@@ -1,7 +1,7 @@
-"""How good a distribution over *sets* of mentions is: bits of gold sets, pairs of mentions, the best set, the k best.
+"""Measures of a distribution over *sets* of mentions: bits of gold sets, pairs of mentions, the best set, the k best.
 
-Probabilities of single mentions may be right while those of sets are not: where a boundary is unsure, a model may give
-much to "both" and to "neither". These measures need a distribution that can be conditioned on mentions.
+Single mentions may be calibrated while sets are not: at an uncertain boundary, a model may give much probability to
+"both" and to "neither". These measures need a distribution that can be conditioned on mentions.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.pair_probabilities import pair_probabilities
 
 LEAST = 0.03
-"""The probability from which on a mention counts in pairs."""
+"""The minimum probability of a mention in pairs."""
 RANKS = (1, 5, 20)
-"""Whether gold is among so many of the best sets."""
+"""The k for which gold is looked up among the k best sets."""
 
 
 class SentenceMeasures(NamedTuple):
-    """What is measured of one sentence."""
+    """The measures of one sentence."""
 
     bits: float
     """-log2 p(gold)"""
     best: float
     """The probability of the best set."""
     rank: int
-    """Of gold among the best sets, from 1; 0 where it is none of them."""
+    """The rank of gold among the best sets, from 1; 0 if it is not among them."""
     correct: int
     predicted: int
     gold: int
     inner_correct: int
-    """Mentions inside others of gold that are found."""
+    """Gold mentions inside others that are found."""
     inner_gold: int
     overlapping: bool
     """Whether gold has mentions that overlap."""
 
 
 class PairMeasures(NamedTuple):
-    """Pairs of mentions that overlap or touch, both of them probable."""
+    """Pairs of probable mentions that overlap or touch."""
 
     sentence: np.ndarray  # (pairs,)
     family: np.ndarray  # (pairs,)
@@ -56,7 +56,7 @@ class PairMeasures(NamedTuple):
 
 @dataclass(frozen=True)
 class SetMeasures:
-    """All that is measured of some sentences."""
+    """All measures of some sentences."""
 
     sentences: list[SentenceMeasures]
     pairs: PairMeasures
@@ -118,7 +118,7 @@ def _pairs(distribution: Any, gold: Sequence[set[Mention]]) -> PairMeasures:
 
 
 def joined_measures(parts: Sequence[tuple[Sequence[int], SetMeasures]]) -> SetMeasures:
-    """The measures of batches, each with the numbers of its sentences, in the order of these numbers."""
+    """Join the measures of batches, in the order of their sentence indices."""
     count = sum(len(numbers) for numbers, _ in parts)
     sentences: list[Any] = [None] * count
     for numbers, measures in parts:
@@ -158,14 +158,14 @@ def _f1(correct: np.ndarray, predicted: np.ndarray, gold: np.ndarray) -> float:
 
 
 def _calibration_error(probability: np.ndarray, right: np.ndarray, bins: int = 10) -> float:
-    """The expected calibration error, in bins of as many sentences."""
+    """The expected calibration error, in bins of equal size."""
     order = np.argsort(probability, kind="stable")
     parts = [part for part in np.array_split(order, bins) if len(part)]
     return float(sum(abs(probability[part].sum() - right[part].sum()) for part in parts) / max(len(probability), 1))
 
 
 def pair_figures(pairs: PairMeasures) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """By family: how many pairs, how many of them are expected to have both mentions, or neither, and how many have."""
+    """By family: the number of pairs, and the expected and actual numbers with both mentions, or neither."""
     for number, name in enumerate(FAMILIES):
         some = PairMeasures(*(column[pairs.family == number] for column in pairs))
         if not len(some.both):

@@ -1,7 +1,7 @@
-"""spaCy's spancat on the same sentences or texts: what users of spaCy would have instead.
+"""spaCy's spancat on the same sentences or texts, for comparison.
 
-spaCy multiplies with one thread, so a process of its own for each thread decodes a share of them. They run this
-file with an interpreter that has spaCy and need not have hyperspan, so that nothing of ours is imported at the top.
+spaCy uses one thread, so one process per thread decodes a share. They run this file with an interpreter that has spaCy
+but need not have hyperspan, so this module does not import hyperspan at the top.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 WIDEST = 6
-"""The most words of a span that the suggester proposes."""
+"""The maximum span width of the suggester."""
 BATCH_WORDS = 800
-"""Words of a batch; as many as 32 sentences have, which is the quickest of 16, 32, 64, 128 and 1,000 sentences."""
+"""The number of words per batch: about 32 sentences, the fastest of 16, 32, 64, 128 and 1,000 sentences."""
 Item = str | Sequence[str]
 """A raw text, or the words of a sentence."""
 MENTIONS = 0.1
-"""Mentions for each word, as in GENIA. Untrained and with its usual threshold, half of all spans would be mentions."""
+"""Mentions per word, as in GENIA. With the default threshold, an untrained model would predict half of all spans."""
 
 
 class Spancat:
-    """Processes that wait to decode their share. Calling it has all of them do so once."""
+    """Processes that wait to decode their share. A call makes all of them decode once."""
 
     def __init__(self, workers: Sequence[subprocess.Popen[str]]):
         self.workers = workers
         self.version = self.answers()[0]
-        """Of spaCy, or nothing where it could not be imported."""
+        """The version of spaCy; empty if it could not be imported."""
 
     def answers(self) -> list[str]:
-        """A line of each process."""
+        """Read a line from each process."""
         lines = [worker.stdout.readline() for worker in self.workers if worker.stdout]
         if not all(lines):
             raise RuntimeError("a process with spaCy ended early; what it wrote above says why")
         return [line.strip() for line in lines]
 
     def send(self, lines: Sequence[str]) -> None:
-        """Gives each process a line."""
+        """Send each process a line."""
         for worker, line in zip(self.workers, lines, strict=True):
             print(line, file=worker.stdin, flush=True)
 
@@ -52,10 +52,10 @@ class Spancat:
 @contextmanager
 def spancat_workers(python: str, items: Sequence[Item], labels: Sequence[str], threads: int) -> Iterator[Spancat]:
     """spaCy's spancat, ready to decode sentences or raw texts with the interpreter `python`; its processes end with the
-    ``with``."""
+    ``with`` block."""
     from hyperspan.errors import InputError
 
-    command = [python, "-I", __file__]  # isolated: files beside this one are not modules
+    command = [python, "-I", __file__]  # isolated: files next to this one are not modules
     environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with ExitStack() as stack:
         options: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8", "env": environment}
@@ -73,10 +73,10 @@ def spancat_workers(python: str, items: Sequence[Item], labels: Sequence[str], t
 
 
 def pipeline(items: Sequence[Item], labels: Sequence[str]) -> tuple[Any, list[Any], int]:
-    """An untrained spancat with all that ``spacy init config --optimize efficiency`` gives it, what it decodes, by how
-    many.
+    """An untrained spancat as configured by ``spacy init config --optimize efficiency``, its inputs, and the batch
+    size.
 
-    Sentences are given as Docs. Raw texts stay what they are: spaCy's tokenizer cuts them into words.
+    Sentences are given as Docs. Raw texts stay unchanged: spaCy's tokenizer splits them into words.
     """
     import numpy as np
     from spacy.cli.init_config import init_config
@@ -100,7 +100,7 @@ def pipeline(items: Sequence[Item], labels: Sequence[str]) -> tuple[Any, list[An
 
 
 def main() -> None:
-    """Answers each line once it has done what it says: first come the items, and then the wish to decode them."""
+    """Answer each input line when done: the first holds the items, each further one asks to decode them."""
     try:
         from spacy.about import __version__
     except ImportError:

@@ -1,4 +1,4 @@
-"""Corpora as running text, for what reads raw text."""
+"""Convert corpora to running text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_SPACE_AFTER = re.compile(r".*[(\[/-]|[“‘]|``")
 
 
 def running_text(sentences: Sequence[Sentence]) -> Document:
-    """Sentences as one paragraph, with spaces where people write them, and their mentions."""
+    """Join sentences into one paragraph, with natural spacing, and their mentions."""
     text, mentions, glued, quoted = "", [], True, False
     for sentence in sentences:
         spans: list[Span] = []

@@ -1,7 +1,7 @@
-"""How fast a model of the paper's sizes trains, as a share of the machine's matrix products.
+"""The training speed of a model of the paper's sizes, as a share of the machine's matrix-product speed.
 
-Whole steps of the training loop, on batches of 32 sentences: ids, loss, gradients, clipping, Adam. Three times the
-operations that decoding needs count: one for the way forward, two for the way back.
+Whole steps of the training loop, on batches of 32 sentences: ids, loss, gradients, clipping, Adam. The operations of
+decoding count three times: once for the forward pass, twice for the backward pass.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from hyperspan.benchmarks.paper import necessary_operations, paper_model, traine
 from hyperspan.types import Sentence
 
 BATCHES = 6
-"""Batches of a round, of all lengths."""
+"""The number of batches per round, of all lengths."""
 LONGEST = 324
-"""Words of the longest sentence of GENIA's train set."""
+"""The length of the longest sentence of GENIA's train set."""
 
 
 def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) -> dict[str, Any]:
-    """All figures for one maximal width."""
+    """All figures for one maximum width."""
     model = paper_model(max_width, sentences, ["words.word_dropout=0.05"])
     trainer = trainer_for(model, sentences)
     every = [[sentences[i] for i in batch] for batch in shuffled_batches(trainer.lengths, 32, seed=0)]
@@ -73,7 +73,7 @@ def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5, device: Dev
 
 
 def measure(corpus: BenchmarkCorpus, rounds: int) -> dict[str, Any]:
-    """Everything, on the CPU."""
+    """All figures, on the CPU."""
     return {
         "machine": machine(),
         **corpus.figures,

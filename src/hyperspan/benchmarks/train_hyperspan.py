@@ -16,8 +16,8 @@ from hyperspan.corpora import read_corpus
 
 
 def run(train: str, dev: str, folder: str, seed: int, overrides: list[str], device: str) -> dict[str, Any]:
-    """Trains with the defaults but for `overrides`; the mentions found in dev are written to `folder`. Returns seconds
-    and the version."""
+    """Train with the defaults and `overrides`; write the mentions found in dev to `folder`. Return seconds and the
+    version."""
     place = Path(folder)
     data = [f"data.train={train}", f"data.dev={dev}", "data.format=cnn-ner", f"training.seed={seed}"]
     wall, cpu = time.perf_counter(), time.process_time()

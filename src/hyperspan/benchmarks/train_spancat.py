@@ -1,7 +1,7 @@
 """One training of spaCy's spancat for the learning curves: ``python train_spancat.py JOB``.
 
-:mod:`hyperspan.benchmarks.learning_curve` runs this file with an interpreter that has spaCy and need not have
-hyperspan, so that nothing of ours is imported. JOB is a JSON file; its keys are those of :func:`run`.
+:mod:`hyperspan.benchmarks.learning_curve` runs this file with an interpreter that has spaCy but need not have
+hyperspan, so this module does not import hyperspan. JOB is a JSON file; its keys are those of :func:`run`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 
 
 def read(path: str) -> list[dict[str, Any]]:
-    """Sentences with their tokens and mentions, a line each."""
+    """Read sentences with their tokens and mentions, one per line."""
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
 def write_docs(sentences: Iterable[dict[str, Any]], path: Path) -> str:
-    """Writes a Doc a sentence, with its gold tokens; spaCy keeps such tokens where it does not know the spaces between
+    """Write one Doc per sentence, with its gold tokens; spaCy keeps these tokens if it does not know the spaces between
     them."""
     import spacy
     from spacy.tokens import Doc, DocBin, Span
@@ -36,8 +36,7 @@ def write_docs(sentences: Iterable[dict[str, Any]], path: Path) -> str:
 
 
 def write_vectors(npz: str, folder: Path) -> str:
-    """Writes a blank pipeline with the word vectors of a file, which are looked up in lower case as they are written
-    there."""
+    """Write a blank pipeline with the word vectors of a file, looked up in lower case, as in the file."""
     import numpy as np
     import spacy
     from spacy.vectors import Vectors
@@ -53,11 +52,11 @@ def write_vectors(npz: str, folder: Path) -> str:
 
 
 def run(train: str, dev: str, folder: str, seed: int, sizes: list[int], vectors: str = "") -> dict[str, Any]:
-    """Trains as ``spacy init config --pipeline spancat --optimize efficiency`` sets it, but for the sizes of spans and,
+    """Train as configured by ``spacy init config --pipeline spancat --optimize efficiency``, except for span sizes and,
     if given, word vectors.
 
-    `train` and `dev` are files of sentences; the mentions found in dev are written to `folder`. Returns seconds and
-    spaCy's version.
+    `train` and `dev` are files of sentences; write the mentions found in dev to `folder`. Return seconds and spaCy's
+    version.
     """
     from spacy.about import __version__
     from spacy.cli.init_config import init_config
@@ -83,7 +82,7 @@ def run(train: str, dev: str, folder: str, seed: int, sizes: list[int], vectors:
 
 
 def write_mentions(model: Path, sentences: list[dict[str, Any]], path: Path) -> None:
-    """Writes the mentions that a trained pipeline finds, a line for each sentence."""
+    """Write the mentions that a trained pipeline finds, one line per sentence."""
     import spacy
     from spacy.tokens import Doc
 
