@@ -23,7 +23,7 @@ from hyperspan.types import Sentence
 REACH = 5
 """The largest distance, in words, that a template reads."""
 WIDE = 10
-"""Spans of more than this many words, plus one, share one width feature."""
+"""Spans of more than this many words share one width feature."""
 BEYOND = "·"
 """The symbol before the first and after the last word of a sentence."""
 

@@ -47,11 +47,11 @@ class PackedScores(NamedTuple):
 
     absent: Tensor  # (chains, m)
     present: Tensor  # (chains, m)
-    extend: Tensor  # (rows of width 1 and more, m): going on to this row, no mention at the one before
+    extend: Tensor  # (rows of width 1 and more, m): continuing to this row, no mention at the one before
     stop: Tensor  # (rows, m)
     branch: (
         Tensor | None
-    )  # (rows of width 1 and more, m): going on to this row, a mention at the one before; None if tied
+    )  # (rows of width 1 and more, m): continuing to this row, a mention at the one before; None if tied
 
     def shorter_log_odds(self, layout: ChainLayout) -> Tensor:
         """(rows of width 1 and more, m): log-odds of a mention at the previous row, given that the chain continued."""
@@ -90,7 +90,7 @@ class Posteriors(NamedTuple):
 
     absent: Tensor  # (chains, m)
     present: Tensor  # (chains, m)
-    extended: Tensor  # (rows of width 1 and more, m): going on to this row
+    extended: Tensor  # (rows of width 1 and more, m): continuing to this row
     stopped: Tensor  # (rows, m): this row is the longest
 
 

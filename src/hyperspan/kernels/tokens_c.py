@@ -20,7 +20,7 @@ EASTERN = (
     *(range(0xE00, 0xF00), range(0x1000, 0x10A0), range(0x1780, 0x1800), range(0x1950, 0x1AB0), range(0x1B00, 0x1B80)),
     *(range(0x2E80, 0x3130), range(0xA980, 0xAAE0), range(0xFF00, 0xFFF0)),
 )
-"""The characters of scripts without spaces, in blocks that also contain others."""
+"""Code points of blocks that mix scripts without spaces with other characters."""
 JOINERS = (0x200C, 0x200D)
 """Joiners, which are left to the regular expressions: they join the characters around them."""
 

@@ -60,8 +60,8 @@ def _layout_kernel(
 
 @triton.jit
 def _chain_scores(extend, close, place, free, widths, types, tall: tl.constexpr, broad: tl.constexpr):
-    """(tall, broad): the log-weight of each longest mention of a chain, its offsets, and the log-weight of closing
-    there."""
+    """(tall, broad): the log-weight of each longest mention of a chain, the mask of valid entries, and the `close`
+    scores."""
     wide, kind = tl.arange(0, tall)[:, None], tl.arange(0, broad)[None, :]
     inside = (wide < free) & (kind < types)
     own = (place * widths + wide) * types + kind

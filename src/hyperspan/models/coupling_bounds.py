@@ -69,7 +69,7 @@ def mean_field(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _product(means: Tensor, but: int | None = None) -> Tensor:
-    """(F, 2^N): the probability of each pattern of independent mentions; with `but` left out, it may be in or out."""
+    """(F, 2^N): the probability of each pattern of independent mentions, ignoring the mention `but`, if given."""
     size = means.shape[1]
     bits = torch.from_numpy(np.array(patterns(size)))
     each = torch.where(bits.bool(), means[:, None], 1 - means[:, None])  # (F, 2^N, N)

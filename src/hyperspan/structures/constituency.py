@@ -9,7 +9,7 @@ are built from left to right by their last item, so every set is built in exactl
 - ``sequence[i, j)``: ``inner[i, j)`` or ``mention[i, j)``
 - ``top[j]``: the same from word 0 on and inside no mention, where a word may have a score
 
-The hypergraph of this is spelled out in :mod:`hyperspan.structures.graphs.constituency`.
+:mod:`hyperspan.structures.graphs.constituency` has the explicit hypergraph.
 """
 
 from __future__ import annotations

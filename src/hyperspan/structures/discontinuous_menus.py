@@ -121,7 +121,7 @@ class Menus:
         if self.gap_items:
             self.more = arrays.open + following(self.some(self.gap_items[-1], 2), c)
         self.close = arrays.close
-        """(B, n, c, m): the first item of each event, a mention of one part."""
+        """(B, n, c, m): the first item of each event, a contiguous mention."""
         self.required = np.zeros((2, 1, 1, 1, 1), dtype=bool)
         """(2, B, n, c, m), or broadcastable to it: which of the two items are required."""
         self.private: dict[Any, Menu] = {}

@@ -59,7 +59,7 @@ def _generating_functions(
     """
     beyond = longest[:, ::-1].cumsum(1)[:, ::-1] > NEGLIGIBLE  # (chains, c): mentions of this width or more
     order = np.argsort(-beyond.sum(1), kind="stable")
-    active = beyond.sum(0)  # (c,): how many chains go on to a width
+    active = beyond.sum(0)  # (c,): the number of chains that continue to a width
     longest, share, given = longest[order], share[order], given[order]
     shorter, hits_shorter = np.ones((len(absent), len(t))), np.zeros((len(absent), len(t)))  # up to width w
     count, hits = np.repeat(absent[order, None], len(t), axis=1), np.zeros_like(hits_shorter)

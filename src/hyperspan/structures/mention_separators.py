@@ -140,7 +140,7 @@ class MentionSeparators(Distribution):
         try:
             rows = self._chain().argmax()
         except ValueError:
-            check_possible(self.log_partition)  # says which sentence it is, where the chain counts types as well
+            check_possible(self.log_partition)  # names the sentence, as chains are per sentence and type
             raise
         m = self.types
         return [self._read(rows[sentence * m : sentence * m + m]) for sentence in range(len(self.lengths))]
