@@ -73,7 +73,8 @@ def vectors(transformer: Transformer, sentences: Sequence[Sentence]) -> list[Ten
 @torch.no_grad()
 def slowly(folder: Path, words: Sequence[str], pooling: str) -> Tensor:
     """The same for words that fit a window, with Hugging Face's own alignment of subwords and words."""
-    from transformers import AutoModel, AutoTokenizer
+    from transformers.models.auto.modeling_auto import AutoModel
+    from transformers.models.auto.tokenization_auto import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     inputs = tokenizer(list(words), is_split_into_words=True, return_tensors="pt")

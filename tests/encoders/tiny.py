@@ -18,7 +18,9 @@ EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/examples/harbour.data"
 def make_tiny(folder: Path, kind: str = "bert", **changes: Any) -> Path:
     """Writes such an encoder into a folder; with other settings than usual where they are given."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+    from transformers.models.auto.configuration_auto import AutoConfig
+    from transformers.models.auto.modeling_auto import AutoModel
+    from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
 
     characters = [*ascii_letters, *digits, *punctuation]
     subwords = [

@@ -44,7 +44,7 @@ def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
     """The description of an encoder, and the encoder itself with its weights."""
     config, tokenizer, offline = _read_description(name)
     import torch
-    from transformers import AutoModel
+    from transformers.models.auto.modeling_auto import AutoModel
 
     with _reading(name, "weights", "it must hold model.safetensors that fit its config.json"):
         encoder, found = AutoModel.from_pretrained(
@@ -73,7 +73,8 @@ def read_pretrained(name: str) -> tuple[dict[str, Any], nn.Module]:
 def _read_description(name: str) -> tuple[Any, Any, bool]:
     """The configuration of an encoder, its tokenizer, and whether both are on this machine."""
     require_transformers()
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers.models.auto.configuration_auto import AutoConfig
+    from transformers.models.auto.tokenization_auto import AutoTokenizer
 
     offline = _located(name)
     with _reading(name, "config.json", _EXAMPLE):

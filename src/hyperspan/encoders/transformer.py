@@ -128,7 +128,8 @@ class Transformer(nn.Module):
 def _built(name: str, config: dict[str, Any]) -> Any:
     """An encoder of this architecture, with uninitialised weights."""
     require_transformers()
-    from transformers import AutoConfig, AutoModel
+    from transformers.models.auto.configuration_auto import AutoConfig
+    from transformers.models.auto.modeling_auto import AutoModel
 
     try:
         known = AutoConfig.for_model(**config)

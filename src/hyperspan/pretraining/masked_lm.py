@@ -20,7 +20,9 @@ class MaskedLanguageModel:
 
     def __init__(self, name: str, device: torch.device, dropout: float | None = None):
         self.description, _ = read_pretrained(name)  # raises an error if the encoder is unusable
-        from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+        from transformers.models.auto.configuration_auto import AutoConfig
+        from transformers.models.auto.modeling_auto import AutoModelForMaskedLM
+        from transformers.models.auto.tokenization_auto import AutoTokenizer
 
         with without_messages():
             config = AutoConfig.from_pretrained(name)
