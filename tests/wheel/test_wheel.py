@@ -76,7 +76,16 @@ class Environment(NamedTuple):
 
     def install(self, *requirements: str) -> None:
         python = str(self.folder / "bin" / "python")
-        pip("--python", python, "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), *requirements)
+        pip(
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--constraint",
+            str(ROOT / "constraints.txt"),
+            *requirements,
+        )
 
     def megabytes(self) -> float:
         return sum(file.lstat().st_size for file in self.folder.rglob("*")) / 1e6
