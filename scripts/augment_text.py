@@ -1,9 +1,10 @@
 """Variations of the sentences of a corpus, for distillation.text where no unlabelled text is at hand.
 
-    python scripts/augment_text.py data/litbank/train.data.gz data/glove6B_100d_subset_f16.npz --copies 40 | xz > augmented.txt.xz
+    python scripts/augment_text.py data/litbank/train.data.gz data/glove6B_100d_subset_f16.npz --copies 40 | xz >
+    augmented.txt.xz
 
-In every copy of a sentence some words are replaced by words with similar vectors, and capitals stay. Some copies are cut to a
-stretch of the sentence. Mentions are not written: the teacher says what is in the new sentences.
+In every copy of a sentence some words are replaced by words with similar vectors, and capitals stay. Some copies are
+cut to a stretch of the sentence. Mentions are not written: the teacher says what is in the new sentences.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ SHORTEST = 8
 
 
 def similar_words(words: Sequence[str], path: str, count: int, known: int) -> dict[str, list[str]]:
-    """For each word that has a vector the `count` words with the most similar ones, of the first `known` in the file."""
+    """For each word that has a vector the `count` words with the most similar ones, of the first `known` in the
+    file."""
     vectors = read_vectors(path)
     place = {word: index for index, word in enumerate(vectors.words)}
     rows = np.asarray(vectors.vectors, dtype=np.float32)

@@ -1,7 +1,8 @@
-"""Makes src/hyperspan/pretrained/vectors: python scripts/bundle_vectors.py glove.npz. Run it when a bundled model changes.
+"""Makes src/hyperspan/pretrained/vectors: python scripts/bundle_vectors.py glove.npz. Run it when a bundled model
+changes.
 
-With the words that the bundled models have without having trained them, `words.vectors = "bundled"` is then all of the file, in
-its order, in one byte a number. The same file and the same models give the same bytes.
+With the words that the bundled models have without having trained them, `words.vectors = "bundled"` is then all of the
+file, in its order, in one byte a number. The same file and the same models give the same bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Clusters of words like Brown's, from word vectors: `scripts/cluster_vectors.py VECTORS OUTPUT.tsv.gz [WORDS]`.
 
-2-means divides the first WORDS words (all if not given), then each half, down to DEPTH times or to clusters of fewer than LEAST
-words. The path to a word is its cluster, one bit a division, in the format that `words.clusters` reads.
+2-means divides the first WORDS words (all if not given), then each half, down to DEPTH times or to clusters of fewer
+than LEAST words. The path to a word is its cluster, one bit a division, in the format that `words.clusters` reads.
 """
 
 from __future__ import annotations

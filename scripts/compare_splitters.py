@@ -1,8 +1,8 @@
 """How good and how fast sentence splitting is: ``python scripts/compare_splitters.py [--data FOLDER] [--models]``.
 
 The text is GUM's dev and test sets: 15 genres, a paragraph a line, with gold sentences. F1 is of the positions where
-sentences start, by genre. "Wrapped" is the same text wrapped at 72 columns. Splitters that are installed are compared, by
-lines unless the name says otherwise: ``pip install blingfire nupunkt pysbd sentencex syntok``.
+sentences start, by genre. "Wrapped" is the same text wrapped at 72 columns. Splitters that are installed are compared,
+by lines unless the name says otherwise: ``pip install blingfire nupunkt pysbd sentencex syntok``.
 
 With --models: F1 of the bundled models on running text made of the test sets of GENIA and LitBank, with the sentences
 of each splitter.

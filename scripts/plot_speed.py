@@ -1,7 +1,8 @@
-"""Draws words a second from what benchmarks printed: ``python scripts/plot_speed.py decode.json [gpu.json] -o speed.svg``.
+"""Draws words a second from what benchmarks printed: ``python scripts/plot_speed.py decode.json [gpu.json] -o
+speed.svg``.
 
-The files are what ``hyperspan benchmark decode --json`` printed, with ``--spancat`` for the bar of spaCy, and on another machine
-with ``--device cuda`` for that of the GPU.
+The files are what ``hyperspan benchmark decode --json`` printed, with ``--spancat`` for the bar of spaCy, and on
+another machine with ``--device cuda`` for that of the GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 REPORTED = {"6": 389, "n": 194}
-"""Words a second of the code published with the paper, as reported for two CPU cores; not measured by these benchmarks."""
+"""Words a second of the code published with the paper, as reported for two CPU cores; not measured by these
+benchmarks."""
 OURS, OTHERS, GREY = "#0072B2", "#E69F00", "#767676"
 """Blue and orange that people who see few colours tell apart (Okabe and Ito)."""
 TITLES = {"6": "mentions of up to 6 words (c = 6)", "n": "mentions of any length (c = n)"}

@@ -2,8 +2,9 @@
 
     python scripts/shrink_encoder.py data/minilm data/minilm-small --keep 1 data/genia/*.data --keep 40 text/
 
-Kept are special subwords, the characters of European scripts, and the subwords that occur at least as often as a `--keep` says in
-its texts. Words that have others are cut into smaller ones. For encoders with a WordPiece tokenizer, such as BERT and MiniLM.
+Kept are special subwords, the characters of European scripts, and the subwords that occur at least as often as a
+`--keep` says in its texts. Words that have others are cut into smaller ones. For encoders with a WordPiece tokenizer,
+such as BERT and MiniLM.
 """
 
 from __future__ import annotations

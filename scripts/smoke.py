@@ -1,4 +1,5 @@
-"""Tries an installed hyperspan: the main commands, in an empty folder, with the program beside this Python. Needs no other package.
+"""Tries an installed hyperspan: the main commands, in an empty folder, with the program beside this Python. Needs no
+other package.
 
 python scripts/smoke.py               # all checks; those of extras that are not installed are left out, by name
 python scripts/smoke.py annotate bulk # these alone; of an extra that is not installed, a failure

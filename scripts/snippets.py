@@ -1,7 +1,7 @@
 """Runs the snippets of README and docs, and records their output: python scripts/snippets.py [--write] [PAGE …]
 
-Snippets are ``python`` blocks; a ``text`` block right after one is its output. Of ``console`` blocks, those count that have
-one command, ``hyperspan annotate`` with a bundled model, and its output.
+Snippets are ``python`` blocks; a ``text`` block right after one is its output. Of ``console`` blocks, those count that
+have one command, ``hyperspan annotate`` with a bundled model, and its output.
 """
 
 from __future__ import annotations

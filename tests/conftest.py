@@ -1,5 +1,5 @@
-"""How tests run: how many at once, and property tests, of which none measures time and which draw the same examples in every run on CI
-(the variable CI is set).
+"""How tests run: how many at once, and property tests, of which none measures time and which draw the same examples in
+every run on CI (the variable CI is set).
 
 And what tests in several folders share. Where the parent ignores SIGINT (``make test &`` in a script), processes would
 inherit that, and tests that interrupt them would wait for ever: here, and in what tests start, it interrupts again.

@@ -24,7 +24,8 @@ def printed(notebook: nbformat.NotebookNode) -> list[list[tuple[str, object]]]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_notebook_runs_and_prints_what_is_stored(tmp_path: Path) -> None:
-    """After a change of a model: ``jupyter nbconvert --execute --inplace examples/tour.ipynb`` stores what it prints."""
+    """After a change of a model: ``jupyter nbconvert --execute --inplace examples/tour.ipynb`` stores what it
+    prints."""
     stored = nbformat.read(NOTEBOOK, as_version=4)
     fresh = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(fresh, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()

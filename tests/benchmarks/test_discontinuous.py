@@ -1,4 +1,5 @@
-"""Discontinuous mentions: a run that is trained, kept and not repeated, folds, scores, and significance of differences."""
+"""Discontinuous mentions: a run that is trained, kept and not repeated, folds, scores, and significance of
+differences."""
 
 from __future__ import annotations
 

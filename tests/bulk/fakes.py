@@ -39,7 +39,8 @@ class FakeModel:
 
 
 class FakeAnnotator(Annotator):
-    """Finds the first word of every text, of one with "apart" the first and the last together; refuses texts with "long", and fails on texts with a word of CRASHES.
+    """Finds the first word of every text, of one with "apart" the first and the last together; refuses texts with
+    "long", and fails on texts with a word of CRASHES.
 
     On those with "split" it does so while they are split. Words are what stands between spaces.
     """

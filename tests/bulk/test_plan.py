@@ -130,7 +130,8 @@ def test_records_keep_their_names_and_all_else_in_metadata(tmp_path: Path) -> No
     assert (second.document.id, second.document.metadata) == ("k", {"text": 1, "id": None})
 
 
-# -- which files --------------------------------------------------------------------------------------------------------
+# -- which files
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_folders_are_read_in_order_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

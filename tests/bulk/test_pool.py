@@ -62,7 +62,8 @@ def whole(corpus: Path) -> Path:
 
 
 class DirectComputer:
-    """Computes in this process, batches of at most so many sentences, and none with a word of more than 40 characters."""
+    """Computes in this process, batches of at most so many sentences, and none with a word of more than 40
+    characters."""
 
     def __init__(self, computer: ModelComputer, most: int = 1_000):
         self.computer, self.most = computer, most

@@ -1,4 +1,5 @@
-"""A real cluster of two nodes on this machine, of which workers, a whole node and the driver are killed while it works."""
+"""A real cluster of two nodes on this machine, of which workers, a whole node and the driver are killed while it
+works."""
 
 from __future__ import annotations
 
@@ -162,7 +163,8 @@ def expected(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def assert_same(output: Path, expected: Path) -> None:
-    """All shards, all documents, each once and in order, with the same mentions and rejected records; and nothing else."""
+    """All shards, all documents, each once and in order, with the same mentions and rejected records; and nothing
+    else."""
     assert manifest_of(output)["complete"] and manifest_of(output)["inputs"] == manifest_of(expected)["inputs"]
     assert sorted(file.name for file in (output / "documents").iterdir()) == sorted(
         file.name for file in (expected / "documents").iterdir()

@@ -1,4 +1,5 @@
-"""Workers of Ray without a model, most of them with something wrong; they import little, because every actor imports it again."""
+"""Workers of Ray without a model, most of them with something wrong; they import little, because every actor imports it
+again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`hyperspan label` as a process: killed in the middle, opened again, by two annotators, and with rounds of training."""
+"""`hyperspan label` as a process: killed in the middle, opened again, by two annotators, and with rounds of
+training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""GENIA XML: nested, coordinated and discontinuous terms, the paper's tokens, damaged and hostile files, the real corpus."""
+"""GENIA XML: nested, coordinated and discontinuous terms, the paper's tokens, damaged and hostile files, the real
+corpus."""
 
 from __future__ import annotations
 
@@ -381,8 +382,8 @@ def test_recognises_its_files_and_no_others():
 def test_agrees_with_the_four_line_files():
     """The first 224 sentences begin train.data, the other 945 stand together further on.
 
-    Measured: the same tokens in 1,163 of 1,169 sentences; in those, 3,681 mentions in both, 10 only in the XML and 9 only
-    in train.data, which is a reconstruction: its errors are most of what is left.
+    Measured: the same tokens in 1,163 of 1,169 sentences; in those, 3,681 mentions in both, 10 only in the XML and 9
+    only in train.data, which is a reconstruction: its errors are most of what is left.
     """
     train = data_path("genia/train.data")
     by_letters: dict[str, list[Sentence]] = {}

@@ -286,7 +286,8 @@ def test_statistics_to_the_last_digit(file: str, expected: tuple[int, ...]) -> N
 
 @pytest.mark.parametrize("file", REAL)
 def test_damaged_real_files_end_in_our_errors(file: str, tmp_path: Path) -> None:
-    """Cut, shuffled and overwritten in the compressed or the plain bytes: an error of ours, or documents; never anything else."""
+    """Cut, shuffled and overwritten in the compressed or the plain bytes: an error of ours, or documents; never
+    anything else."""
     path = data_path(file)
     raw = path.read_bytes()[:24_000]
     for seed in range(8):
@@ -351,7 +352,8 @@ def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
 
 
 def test_sentences_and_tokens_follow_the_mentions() -> None:
-    """Character annotation is never lost: sentences are joined and tokens cut where a mention needs it, and both are noted."""
+    """Character annotation is never lost: sentences are joined and tokens cut where a mention needs it, and both are
+    noted."""
     problems = Problems()
     text = "He met J. Smith. Then Anti-Nuclear groups left."
     mentions = [Mention(7, 21, "ODD"), Mention(27, 34, "TOPIC"), Mention(0, 2, "PER", fragments=())]

@@ -1,4 +1,5 @@
-"""Mentions that differ by outer white space alone: one mention in every format, counted, and no half of a file on refusal."""
+"""Mentions that differ by outer white space alone: one mention in every format, counted, and no half of a file on
+refusal."""
 
 from __future__ import annotations
 

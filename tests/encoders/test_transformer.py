@@ -1,4 +1,5 @@
-"""A pretrained encoder says of words what it says of their subwords one by one, learns as told, and is kept whole in a model."""
+"""A pretrained encoder says of words what it says of their subwords one by one, learns as told, and is kept whole in a
+model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A BERT, or one of its kin, with two small layers, random weights and a tokenizer of characters and some words, as Hugging Face keeps them."""
+"""A BERT, or one of its kin, with two small layers, random weights and a tokenizer of characters and some words, as
+Hugging Face keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Differences between gold and predictions: each mention in one, with the right name and the model's exact probability."""
+"""Differences between gold and predictions: each mention in one, with the right name and the model's exact
+probability."""
 
 from __future__ import annotations
 

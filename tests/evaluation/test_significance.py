@@ -108,7 +108,8 @@ def test_confidence_covers_the_true_score(mentions: int, f1: float) -> None:
 
 
 def test_confidence_covers_the_true_score_of_sentences_that_differ() -> None:
-    """Some sentences are easy and some are hard, so that mentions are found or missed together; the bootstrap's are too narrow."""
+    """Some sentences are easy and some are hard, so that mentions are found or missed together; the bootstrap's are too
+    narrow."""
     generator = np.random.default_rng(1)
     gold = np.full(20, 3)
 

@@ -1,6 +1,7 @@
 """``python -m tests.fuzz.kills``: training runs and bulk jobs that are killed at random moments and resumed until they are done.
 
-Each must end with the same bits as one that nobody disturbed, and a job with every document once. ``make kills`` runs it.
+Each must end with the same bits as one that nobody disturbed, and a job with every document once. ``make kills`` runs
+it.
 """
 
 from __future__ import annotations

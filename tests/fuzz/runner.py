@@ -1,4 +1,5 @@
-"""Runs every target with its share of inputs, in several processes, and writes down what fails in as few bytes as it can."""
+"""Runs every target with its share of inputs, in several processes, and writes down what fails in as few bytes as it
+can."""
 
 from __future__ import annotations
 

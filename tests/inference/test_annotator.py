@@ -397,7 +397,8 @@ def test_wrong_arguments_are_explained(annotator: Annotator) -> None:
         annotator("Ada", top_k=100_000_000)
 
 
-# -- what is known already -------------------------------------------------------------------------------------------------
+# -- what is known already
+# -------------------------------------------------------------------------------------------------
 
 
 def place(text: str, part: str, label: str) -> Mention:

@@ -120,7 +120,11 @@ def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path)
 
 
 def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder: Path, tmp_path: Path) -> None:
-    changes = ["data.train=src/hyperspan/examples/harbour.data", "data.dev=src/hyperspan/examples/harbour.data", "data.joined=true"]
+    changes = [
+        "data.train=src/hyperspan/examples/harbour.data",
+        "data.dev=src/hyperspan/examples/harbour.data",
+        "data.joined=true",
+    ]
     small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
     config = Config().override([*changes, *small, "transformer.context=9", f"transformer.name={tiny_encoder}"])
     sentences = read_sentences("src/hyperspan/examples/harbour.data", config)
@@ -145,7 +149,12 @@ def test_frozen_layers_that_were_exchanged_are_noticed(tiny_encoder: Path, tmp_p
     encoder = shutil.copytree(tiny_encoder, tmp_path / "encoder")
     small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
     config = Config().override(
-        [*small, "data.train=src/hyperspan/examples/harbour.data", f"transformer.name={encoder}", "transformer.freeze=0"]
+        [
+            *small,
+            "data.train=src/hyperspan/examples/harbour.data",
+            f"transformer.name={encoder}",
+            "transformer.freeze=0",
+        ]
     )
     train(config, tmp_path / "run", device="cpu")
     tensors = load_file(encoder / "model.safetensors")

@@ -1,4 +1,5 @@
-"""In a pipeline of spaCy: the same mentions on its tokens, in batches, processes, files, and beside what else spaCy does."""
+"""In a pipeline of spaCy: the same mentions on its tokens, in batches, processes, files, and beside what else spaCy
+does."""
 
 from __future__ import annotations
 
@@ -362,7 +363,8 @@ def test_docbin_and_displacy(genia: Any) -> None:
     assert all(label in page for label in ("protein", "DNA", "cell_line"))
 
 
-# -- discontinuous mentions ---------------------------------------------------------------------------------------------
+# -- discontinuous mentions
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,11 @@
-"""What a server does while it is attacked: ``python -m tests.load.attacks [--seconds 8] [--json]``, in about two minutes.
+"""What a server does while it is attacked: ``python -m tests.load.attacks [--seconds 8] [--json]``, in about two
+minutes.
 
-A server in a process of its own is sent one kind of hostile request after the other, by several callers at once. Meanwhile one
-caller sends small requests, which must be answered, and another process asks it for /healthz fifty times a second, each time over a new connection. For each attack: the times of /healthz, what the
-attackers were answered, and the most memory that the server held. A plain request follows each attack and must be answered.
-At the end the server must stop in the middle of one, and must end within its limit.
+A server in a process of its own is sent one kind of hostile request after the other, by several callers at once.
+Meanwhile one caller sends small requests, which must be answered, and another process asks it for /healthz fifty times
+a second, each time over a new connection. For each attack: the times of /healthz, what the attackers were answered, and
+the most memory that the server held. A plain request follows each attack and must be answered. At the end the server
+must stop in the middle of one, and must end within its limit.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ Attack = Callable[[int, float, Counter[str]], Coroutine[Any, Any, None]]
 
 
 class Prober:
-    """A process that asks for /healthz between `start` and `stop`, which returns how long each answer took: forever if none came."""
+    """A process that asks for /healthz between `start` and `stop`, which returns how long each answer took: forever if
+    none came."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("fork")  # which need not import anything again

@@ -1,8 +1,8 @@
 """What bulk jobs cost: ``python -m tests.load.bulk --words 5000000``.
 
-1. Words a second of the plain engine, with all threads and with one, of one and of two Ray workers, and of a Ray Data dataset
-   with one worker: on the same made corpus, one after the other, from when the first shard is done to the last. And of cutting text
-   into sentences and words alone.
+1. Words a second of the plain engine, with all threads and with one, of one and of two Ray workers, and of a Ray Data
+   dataset with one worker: on the same made corpus, one after the other, from when the first shard is done to the last.
+   And of cutting text into sentences and words alone.
 2. What Ray costs a document: documents without words, with Ray less without.
 3. Time and memory of a whole job over a large made corpus: the plain engine, and two Ray workers.
 

@@ -1,8 +1,9 @@
 """What serving costs, on this machine alone: ``python -m tests.load.server``, in about a minute.
 
-A server in a process of its own, and callers on the same cores: words a second relative to the library called directly in the same
-run, the time of requests from 1, 8 and 64 callers, memory before and after, what happens when twice as much is asked for as
-can be done, and when the server is killed and started again under load. Texts are invented; each request has a few sentences.
+A server in a process of its own, and callers on the same cores: words a second relative to the library called directly
+in the same run, the time of requests from 1, 8 and 64 callers, memory before and after, what happens when twice as much
+is asked for as can be done, and when the server is killed and started again under load. Texts are invented; each
+request has a few sentences.
 """
 
 from __future__ import annotations

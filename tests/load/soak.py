@@ -1,8 +1,8 @@
 """Whether a server's memory levels off: ``python -m tests.load.soak [--requests 100000] [--json]``.
 
-It is sent that many requests, at twice the rate that it can answer, whether or not those before are answered; those that it turns
-away count. Its resident memory is looked at every second. Over the last four fifths of the requests it must stay within 5%: from
-the least to the most. The command ends with 1 if it does not.
+It is sent that many requests, at twice the rate that it can answer, whether or not those before are answered; those
+that it turns away count. Its resident memory is looked at every second. Over the last four fifths of the requests it
+must stay within 5%: from the least to the most. The command ends with 1 if it does not.
 """
 
 from __future__ import annotations

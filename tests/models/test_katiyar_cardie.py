@@ -127,7 +127,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> KatiyarCardie:
 
 @torch.inference_mode()
 def test_steps_in_use_are_those_of_training(trained: KatiyarCardie) -> None:
-    """The surprise about the labels that are chosen is the loss with the mentions that they are, where all are on paths."""
+    """The surprise about the labels that are chosen is the loss with the mentions that they are, where all are on
+    paths."""
     sentences = corpus()[::2]
     batch = trained.collate(sentences)
     words = trained.encoder(batch)[-1]

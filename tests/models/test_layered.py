@@ -1,4 +1,5 @@
-"""The layered model: gold layers are flat, from inner to outer, and merging keeps what is needed to find the next one."""
+"""The layered model: gold layers are flat, from inner to outer, and merging keeps what is needed to find the next
+one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The transition-based model: its actions build every nested set and nothing else, and a batch is read as its sentences are alone."""
+"""The transition-based model: its actions build every nested set and nothing else, and a batch is read as its sentences
+are alone."""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ def in_json(document: Document) -> Seen:
 
 
 class Bars(HTMLParser):
-    """Reads the mentions of a page from its bars: each bar is in one lane, its parts from one tick to another, joined by a thin line."""
+    """Reads the mentions of a page from its bars: each bar is in one lane, its parts from one tick to another, joined
+    by a thin line."""
 
     def __init__(self, page: str):
         super().__init__()

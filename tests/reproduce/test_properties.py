@@ -131,7 +131,8 @@ def test_kinds_of_overlap() -> None:
 
 
 def test_models_without_a_hypergraph_hold_what_is_said_of_them() -> None:
-    """Some sets in three words with two types, against what the models themselves learn from and what labels are shared."""
+    """Some sets in three words with two types, against what the models themselves learn from and what labels are
+    shared."""
     n, m = 3, 2
     sentence = Sentence(["a", "b", "c"], [Mention(0, 1, "X"), Mention(0, 2, "Y")])
     models = {kind: new_model(Config(model=replace(Config().model, kind=kind)), [sentence]) for kind in OWN}

@@ -43,7 +43,8 @@ def head(path: str, *lines: str, host: str = "localhost", kind: str = "applicati
     return "\r\n".join((*given, "", "")).encode()
 
 
-# -- who is asked, and how -------------------------------------------------------------------------------------------------
+# -- who is asked, and how
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,8 @@ def test_two_lengths_are_refused(named: Running) -> None:
     assert answer.count(b"HTTP/1.1") == 1  # what follows is not taken for another request
 
 
-# -- time ------------------------------------------------------------------------------------------------------------------
+# -- time
+# ------------------------------------------------------------------------------------------------------------------
 
 
 class Cutting:
@@ -205,7 +207,8 @@ def test_a_line_that_does_not_end_is_given_up(annotator: Annotator) -> None:
         connection.close()
 
 
-# -- memory ----------------------------------------------------------------------------------------------------------------
+# -- memory
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_open_lines_of_many_streams_hold_no_more_than_the_limit(annotator: Annotator) -> None:
@@ -242,7 +245,8 @@ def test_what_a_request_holds_is_given_back(annotator: Annotator) -> None:
         assert one.service.memory.held == 0
 
 
-# -- what native code raises -------------------------------------------------------------------------------------------------
+# -- what native code raises
+# -------------------------------------------------------------------------------------------------
 
 
 class PanicError(BaseException):
@@ -267,7 +271,8 @@ def panic(*_: Any) -> None:
     raise PanicError
 
 
-# -- the process -----------------------------------------------------------------------------------------------------------
+# -- the process
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811

@@ -1,4 +1,5 @@
-"""Many callers at once: who is computed with whom, who waits, who is turned away, and what happens when somebody leaves."""
+"""Many callers at once: who is computed with whom, who waits, who is turned away, and what happens when somebody
+leaves."""
 
 from __future__ import annotations
 
@@ -176,7 +177,8 @@ def test_a_request_waits_for_no_more_of_others_than_it_asks_for(gated: Gated) ->
     assert one.queued == one.ahead(1e9) == 0
 
 
-# -- over HTTP -------------------------------------------------------------------------------------------------------------
+# -- over HTTP
+# -------------------------------------------------------------------------------------------------------------
 
 
 def asking(pool: ThreadPoolExecutor, one: Running, text: str) -> Future[Any]:

@@ -1,4 +1,5 @@
-"""The structures under test. A new structure is one more entry in STRUCTURES, and all of test_all_structures.py runs on it."""
+"""The structures under test. A new structure is one more entry in STRUCTURES, and all of test_all_structures.py runs on
+it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ def all_discontinuous(n: int, types: int, limits: Limits) -> list[AnyMention]:
 
 
 def discontinuous_score(scores: SimpleNamespace, sentence: int, length: int, mentions: Any) -> float:
-    """The score of one set, added up from the definition: each part and gap once for all mentions that are alike up to it."""
+    """The score of one set, added up from the definition: each part and gap once for all mentions that are alike up to
+    it."""
 
     def at(values: Any, start: int, end: int, kind: int) -> float:
         return values[sentence, start, end - start - 1, kind]

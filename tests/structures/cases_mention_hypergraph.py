@@ -20,8 +20,8 @@ MANY = 9
 
 @cache
 def visited_edges(mentions: MentionSet, length: int, types: int) -> list[tuple[str, int, int]]:
-    """The edges (name, word, type) of the hyperpath whose visits mark these mentions, start by start; kept, as examples share
-    their sets."""
+    """The edges (name, word, type) of the hyperpath whose visits mark these mentions, start by start; kept, as examples
+    share their sets."""
     edges: list[tuple[str, int, int]] = []
     for start in range(length):
         for kind in range(types):

@@ -1,4 +1,5 @@
-"""Small batches of mention separators, with every set of mentions enumerated; those that are not closed are impossible."""
+"""Small batches of mention separators, with every set of mentions enumerated; those that are not closed are
+impossible."""
 
 from __future__ import annotations
 

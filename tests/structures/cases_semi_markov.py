@@ -49,7 +49,8 @@ def semi_markov_case(scores: SegmentScores, lengths: list[int], tolerance: float
 def segment_scores(
     shape: tuple[int, int, int, int], dtype: torch.dtype, seed: int, spread: float = 1.0, impossible: float = 0.0
 ) -> SegmentScores:
-    """Random scores; a share `impossible` of all segments is -inf, but no word outside is, so that some set is possible."""
+    """Random scores; a share `impossible` of all segments is -inf, but no word outside is, so that some set is
+    possible."""
     generator = torch.Generator().manual_seed(seed)
     outside = torch.randn(shape[:2], generator=generator, dtype=torch.float64) * spread
     segment = torch.randn(shape, generator=generator, dtype=torch.float64) * spread

@@ -1,4 +1,5 @@
-"""What the segmental and the joint hypergraph compute runs three times: with the C kernels, with PyTorch alone, and as on a GPU."""
+"""What the segmental and the joint hypergraph compute runs three times: with the C kernels, with PyTorch alone, and as
+on a GPU."""
 
 from __future__ import annotations
 

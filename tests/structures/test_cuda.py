@@ -1,4 +1,5 @@
-"""The same results on a GPU. Also a program of its own, for machines without pytest: python -m tests.structures.test_cuda."""
+"""The same results on a GPU. Also a program of its own, for machines without pytest: python -m
+tests.structures.test_cuda."""
 
 from __future__ import annotations
 

@@ -106,7 +106,8 @@ def test_conditions_compose(limits: Limits, seed: int) -> None:
 @settings(max_examples=8, deadline=None)
 @given(limits=st.sampled_from(SMALL), seed=st.integers(0, 1000))
 def test_partial_annotation_is_the_sum_over_all_sets_that_agree(limits: Limits, seed: int) -> None:
-    """A mention is known to be absent if it is of an annotated type, from its first to its last word in an annotated region."""
+    """A mention is known to be absent if it is of an annotated type, from its first to its last word in an annotated
+    region."""
     generator, case = np.random.default_rng(seed), gap_case(limits, seed, impossible=0.0)
     pools = case.pools()
     gold = [some_of(pool, generator, 2) for pool in pools]

@@ -1,4 +1,5 @@
-"""The hypergraph of mentions with gaps over arrays against the one over tensors, which is tested against brute force."""
+"""The hypergraph of mentions with gaps over arrays against the one over tensors, which is tested against brute
+force."""
 
 from __future__ import annotations
 

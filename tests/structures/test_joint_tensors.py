@@ -1,4 +1,5 @@
-"""What the tensors of joint types must bear: padding, pairs that do not exist, extremes, no words, no types, any implementation."""
+"""What the tensors of joint types must bear: padding, pairs that do not exist, extremes, no words, no types, any
+implementation."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def unused(scores: JointScores, lengths: list[int]) -> dict[str, Tensor]:
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
 @pytest.mark.parametrize("untied", [False, True])
 def test_joint_never_uses_padding_and_pairs_that_do_not_exist(rubbish, untied) -> None:
-    """Values, gradients and sets are those of each sentence alone, whatever stands there, and no gradient goes there."""
+    """Values, gradients and sets are those of each sentence alone, whatever stands there, and no gradient goes
+    there."""
     clean = random_scores((4, 5, 4, 2), untied=untied)
     nowhere = unused(clean, PADDED)
     dirty = {

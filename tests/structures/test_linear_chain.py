@@ -160,7 +160,8 @@ def test_gradcheck(impossible: float) -> None:
 
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
 def test_padding_never_leaks(rubbish: float) -> None:
-    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no gradient."""
+    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no
+    gradient."""
     n, lengths = 5, [5, 0, 3, 1]
     clean = tag_scores(len(lengths), n, 2, torch.float64, seed=1)
     padding = torch.arange(n) >= torch.tensor(lengths)[:, None]
@@ -310,7 +311,8 @@ def test_mistakes_are_explained(call: Callable[[LinearChain], object], message: 
 
 
 def test_every_value_has_a_graph_of_its_own() -> None:
-    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they are."""
+    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they
+    are."""
     scores, gold = tag_scores(2, 4, 1, torch.float64, seed=13), [{(0, 2, 0)}, {(1, 2, 0)}]
     tensors = [tensor.requires_grad_() for tensor in (scores.emit, scores.step, scores.first)]
     expected = torch.autograd.grad(LinearChain(scores, [4, 3]).log_prob(gold).sum(), tensors)

@@ -23,7 +23,8 @@ LENGTHS = [3, 2]
 @settings(max_examples=20, deadline=None)
 @given(data=st.data(), beta=st.sampled_from([1.0, 1.5, 3.0]))
 def test_softmax_margin_is_the_papers_cost(data: st.DataObject, beta: float) -> None:
-    """The loss is log Σ_y exp(score(y) + cost(y)) - score(gold), the cost counted start by start from its definition."""
+    """The loss is log Σ_y exp(score(y) + cost(y)) - score(gold), the cost counted start by start from its
+    definition."""
     scores = edge_scores(SHAPE, torch.float64, data.draw(st.integers(0, 1000)), 1.0, 0.0, untied=False)
     pools = [all_mentions(length, 2, 2) for length in LENGTHS]
     gold = [data.draw(st.sets(st.sampled_from(pool), max_size=4)) for pool in pools]

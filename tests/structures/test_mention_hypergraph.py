@@ -1,4 +1,5 @@
-"""The mention hypergraph: its distribution is over hyperpaths, some of them spurious, and its structures are ambiguous."""
+"""The mention hypergraph: its distribution is over hyperpaths, some of them spurious, and its structures are
+ambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Partial annotation: the loss is a sum over all sets that agree with what is known, and how many mentions are expected."""
+"""Partial annotation: the loss is a sum over all sets that agree with what is known, and how many mentions are
+expected."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def agrees(found: Set, gold: Set, marks: PartialMarks, sentence: int) -> bool:
 
 
 def cost(found: Set, gold: Set, marks: PartialMarks, sentence: int, beta: float) -> float:
-    """The margin: β where a sure mention starts and none is found, 1 where all is known, nothing starts and one is found."""
+    """The margin: β where a sure mention starts and none is found, 1 where all is known, nothing starts and one is
+    found."""
     total = 0.0
     for start in range(LENGTHS[sentence]):
         for kind in range(2):

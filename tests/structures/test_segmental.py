@@ -113,7 +113,8 @@ def test_gradcheck(untied: bool, impossible: float) -> None:
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
 @pytest.mark.parametrize("untied", [False, True])
 def test_padding_never_leaks(rubbish: float, untied: bool) -> None:
-    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no gradient."""
+    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no
+    gradient."""
     n, c, m, lengths = 5, 4, 2, [5, 0, 3, 1]
     clean = random_scores(len(lengths), n, c, m, untied=untied)
     starts = torch.arange(n) >= torch.tensor(lengths)[:, None]
@@ -219,7 +220,8 @@ def test_topk_of_a_thousand_in_a_long_sentence() -> None:
 
 
 def test_topk_expands_no_more_chains_than_can_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the 300 chains of a sentence, those with the k - 1 smallest first steps; and what it takes them for is right."""
+    """Of the 300 chains of a sentence, those with the k - 1 smallest first steps; and what it takes them for is
+    right."""
     expanded: list[int] = []
 
     def counting(absent: float, longest: np.ndarray, also: np.ndarray, k: int) -> Any:
@@ -358,7 +360,8 @@ def test_scores_need_not_be_contiguous() -> None:
 
 
 def test_every_value_has_a_graph_of_its_own() -> None:
-    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they are."""
+    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they
+    are."""
     scores = random_scores(2, 4, 3, 2)
     gold = [{(0, 2, 1)}, {(1, 2, 0)}]
     close = scores.close.requires_grad_()

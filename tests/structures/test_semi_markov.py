@@ -91,7 +91,8 @@ def test_gradient_of_log_partition_is_the_marginals() -> None:
 
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
 def test_padding_never_leaks(rubbish: float) -> None:
-    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no gradient."""
+    """Values and gradients are those of each sentence alone, whatever stands in padding, and padding gets no
+    gradient."""
     n, c, lengths = 5, 4, [5, 0, 3, 1]
     clean = segment_scores((len(lengths), n, c, 2), torch.float64, seed=1)
     words = torch.arange(n) >= torch.tensor(lengths)[:, None]
@@ -238,7 +239,8 @@ def test_mistakes_are_explained(call: Callable[[SemiMarkov], object], message: s
 
 
 def test_every_value_has_a_graph_of_its_own() -> None:
-    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they are."""
+    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they
+    are."""
     scores, gold = segment_scores((2, 4, 3, 1), torch.float64, seed=13), [{(0, 2, 0)}, {(1, 2, 0)}]
     tensors = [scores.outside.requires_grad_(), scores.segment.requires_grad_()]
     expected = torch.autograd.grad(SemiMarkov(scores, [4, 3]).log_prob(gold).sum(), tensors)

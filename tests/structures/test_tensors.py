@@ -92,7 +92,8 @@ def decoded(distribution: Any) -> Iterator[Any]:
 @subjects
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
 def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
-    """Values, gradients and sets are those of each sentence alone, whatever stands in padding, which gets no gradient."""
+    """Values, gradients and sets are those of each sentence alone, whatever stands in padding, which gets no
+    gradient."""
     clean = subject.random(len(LENGTHS), max(LENGTHS), 2)
     padding = {name: torch.ones_like(tensor, dtype=torch.bool) for name, tensor in clean.items()}
     for name, mask in padding.items():
@@ -288,7 +289,8 @@ def test_wrong_tensors_are_explained(subject: Subject) -> None:
 
 @subjects
 def test_a_long_sentence(subject: Subject) -> None:
-    """Far beyond enumeration: the k best are in order, each as log_prob says; samples are as probable as entropy expects."""
+    """Far beyond enumeration: the k best are in order, each as log_prob says; samples are as probable as entropy
+    expects."""
     tensors = subject.random(1, 20, 3)
     distribution = subject.build(tensors, [20])
     ranked = distribution.topk(100)[0]

@@ -1,6 +1,7 @@
 """Cutting text takes time in proportion to its length, whatever the text is.
 
-Instructions would be the better measure; CPU time of one thread, the best of a few, is close enough for a bound on a ratio.
+Instructions would be the better measure; CPU time of one thread, the best of a few, is close enough for a bound on a
+ratio.
 """
 
 from __future__ import annotations

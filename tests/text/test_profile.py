@@ -1,4 +1,5 @@
-"""Profiles of texts: what is counted, that a card keeps it, and that a card of any origin is refused in one sentence."""
+"""Profiles of texts: what is counted, that a card keeps it, and that a card of any origin is refused in one
+sentence."""
 
 from __future__ import annotations
 

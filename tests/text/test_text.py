@@ -1,4 +1,5 @@
-"""Offsets are exact, every character that is no white space is in one token, and the same text gives the same tokens."""
+"""Offsets are exact, every character that is no white space is in one token, and the same text gives the same
+tokens."""
 
 from __future__ import annotations
 

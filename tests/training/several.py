@@ -1,7 +1,7 @@
 """What each process does that torchrun starts for tests/training/test_parallel.py: one training after the other.
 
-The file named on the command line lists them: a configuration, what is changed in it, a folder, and whether it is resumed. At last
-each process begins with a seed of its own, which is refused.
+The file named on the command line lists them: a configuration, what is changed in it, a folder, and whether it is
+resumed. At last each process begins with a seed of its own, which is refused.
 """
 
 from __future__ import annotations

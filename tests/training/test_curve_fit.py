@@ -1,4 +1,5 @@
-"""The power law through a learning curve: that it finds the truth, how often its interval holds it, and when it says nothing."""
+"""The power law through a learning curve: that it finds the truth, how often its interval holds it, and when it says
+nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the corpus decides: every "auto" becomes a good value, what is set stays, and a run keeps what it was begun with."""
+"""What the corpus decides: every "auto" becomes a good value, what is set stays, and a run keeps what it was begun
+with."""
 
 from __future__ import annotations
 
@@ -162,7 +163,9 @@ def documented_table() -> str:
 
 
 def test_the_documentation_has_the_values_of_the_code() -> None:
-    section = Path("docs/how-to/train.md").read_text(encoding="utf-8").partition("## Defaults\n")[2].partition("\n## ")[0]
+    section = (
+        Path("docs/how-to/train.md").read_text(encoding="utf-8").partition("## Defaults\n")[2].partition("\n## ")[0]
+    )
     table = "\n".join(line for line in section.splitlines() if line.startswith("|"))
     assert table == documented_table()
     assert f"at most {MOST_TO_START:,} English sentences starts from the bundled model `{START}`" in " ".join(

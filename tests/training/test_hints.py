@@ -183,7 +183,11 @@ def test_a_run_gives_its_hints_to_listeners_and_log(tmp_path: Path) -> None:
 def test_a_run_whose_dev_has_no_known_label_gets_no_hint(mentions: list[Mention], tmp_path: Path) -> None:
     heard: list[TrainingEvent] = []
     settings = Config().override(
-        [*(f"data.{part}=src/hyperspan/examples/harbour.data" for part in ("train", "dev")), "training.epochs=3", "encoder.hidden=4"]
+        [
+            *(f"data.{part}=src/hyperspan/examples/harbour.data" for part in ("train", "dev")),
+            "training.epochs=3",
+            "encoder.hidden=4",
+        ]
     )
     data = TrainingData([Sentence(["Ada", "left"], [Mention(0, 1, "PER")])], [Sentence(["Bo", "left"], mentions)])
     train(settings, tmp_path / "run", device="cpu", listeners=[heard.append], data=data)

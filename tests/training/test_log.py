@@ -1,4 +1,5 @@
-"""Logs survive a killed run and read as if it had never been interrupted; displays say the same with and without a terminal."""
+"""Logs survive a killed run and read as if it had never been interrupted; displays say the same with and without a
+terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Training on several processes, and on batches in parts, is training: the same steps, the same model.
 
-Two real processes, started by torchrun, train one thing after the other (several.py); what they leave behind is compared with
-what this process trains by itself.
+Two real processes, started by torchrun, train one thing after the other (several.py); what they leave behind is
+compared with what this process trains by itself.
 """
 
 from __future__ import annotations

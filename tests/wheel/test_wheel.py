@@ -156,7 +156,8 @@ def test_smoke_check_of_serve_passes_with_its_extra(environment: Environment) ->
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_page_runs_in_an_empty_folder(environment: Environment, page: str, tmp_path: Path) -> None:
-    """Every command and all Python code, in order, with few epochs. Only hyperspan is the wheel's; extras are those of the tests."""
+    """Every command and all Python code, in order, with few epochs. Only hyperspan is the wheel's; extras are those of
+    the tests."""
     packages = sysconfig.get_path("purelib")
     code, address = "", ""
     with ExitStack() as stack:

@@ -1,4 +1,5 @@
-"""Every target by name. To add one, write a class with the methods of :class:`tests.fuzz.target.Target` and add it here."""
+"""Every target by name. To add one, write a class with the methods of :class:`tests.fuzz.target.Target` and add it
+here."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ class Server:
         return b"127.0.0.1:%d" % self.port
 
     def ask(self, request: bytes, patience: float = PATIENCE) -> bytes:
-        """What is answered until the server closes the connection; after so many seconds of silence, the caller does."""
+        """What is answered until the server closes the connection; after so many seconds of silence, the caller
+        does."""
         answer = bytearray()
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:

@@ -1,4 +1,5 @@
-"""What new users stumble over: names of files, files that are no text, a README in Markdown, a result that is out of date."""
+"""What new users stumble over: names of files, files that are no text, a README in Markdown, a result that is out of
+date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Labelling in a browser: a session with the keyboard alone, a crash, two windows, and sentences that are hard to draw."""
+"""Labelling in a browser: a session with the keyboard alone, a crash, two windows, and sentences that are hard to
+draw."""
 
 from __future__ import annotations
 
@@ -191,7 +192,8 @@ def test_two_windows_do_not_overwrite_each_other(started: list[Labelling], windo
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
-    """Sentences with mentions to correct: 200 of one, right-to-left ones, markup as text and as a label, a discontinuous one."""
+    """Sentences with mentions to correct: 200 of one, right-to-left ones, markup as text and as a label, a
+    discontinuous one."""
     folder = tmp_path_factory.mktemp("given")
     draw, text = random.Random(1), " ".join(WORDS)
     spans = [(text.index(a), text.index(b) + len(b)) for i, a in enumerate(WORDS) for b in WORDS[i : i + 8]]

@@ -74,7 +74,8 @@ def test_types_can_be_left_out(page: Page, server: Running) -> None:
 
 
 def ranked_sets(answer: dict[str, Any], k: int) -> list[tuple[str, list[Found]]]:
-    """The k best sets of a text with how probable they are compared to the best, from all ways to choose a set for each sentence."""
+    """The k best sets of a text with how probable they are compared to the best, from all ways to choose a set for each
+    sentence."""
     every = itertools.product(*(entry["sets"] for entry in answer["alternatives"]))
     ranked = sorted(every, key=lambda chosen: -math.prod(one["probability"] for one in chosen))[:k]
     products = [math.prod(one["probability"] for one in chosen) for chosen in ranked]
