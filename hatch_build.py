@@ -1,4 +1,7 @@
-"""Compiles the C kernels when hyperspan is built. Without a C compiler it makes a wheel for every platform, which needs PyTorch."""
+"""Compiles the C kernels when hyperspan is built.
+
+Without a C compiler it makes a wheel for every platform, which needs PyTorch.
+"""
 
 from __future__ import annotations
 

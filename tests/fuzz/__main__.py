@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: mutated inputs for everything that reads what others wrote. ``make fuzz`` runs all of it."""
+"""``python -m tests.fuzz``: mutated inputs for everything that reads untrusted data. ``make fuzz`` runs it."""
 
 from __future__ import annotations
 

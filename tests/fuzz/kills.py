@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz.kills``: training runs and bulk jobs that are killed at random moments and resumed until they are done.
+"""``python -m tests.fuzz.kills``: kills training runs and bulk jobs at random moments and resumes them.
 
 Each must end with the same bits as one that nobody disturbed, and a job with every document once. ``make kills`` runs
 it.

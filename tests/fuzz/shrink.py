@@ -16,7 +16,8 @@ def shrink(given: Input, still_fails: Callable[[Input], bool], *, tries: int = 2
 
     >>> shrink({"text": b"some bytes! more"}, lambda parts: b"!" in parts["text"])
     {'text': b'!'}
-    >>> shrink({"a.json": b'[1, {"a": "x!", "b": [2, 3]}]'}, lambda parts: "!" in json.loads(parts["a.json"])[0].get("a", ""))
+    >>> found = {"a.json": b'[1, {"a": "x!", "b": [2, 3]}]'}
+    >>> shrink(found, lambda parts: "!" in json.loads(parts["a.json"])[0].get("a", ""))
     {'a.json': b'[{"a":"!"}]'}
     """
     until = time.monotonic() + seconds
