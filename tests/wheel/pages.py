@@ -15,7 +15,7 @@ def steps(page: Path) -> list[tuple[str, str]]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = Path(folder, "page.md")
-    ...     text = "```console\\n$ pip install x\\n$ hyperspan view \\\\\\n    a  # look\\nshown\\n```\\n```py\\n1\\n```"
+    ...     text = "```console\\n$ pip install\\n$ hyperspan view \\\\\\n    a  # so\\nshown\\n```\\n```py\\n1\\n```"
     ...     _ = page.write_text(text)
     ...     steps(page)
     [('console', 'hyperspan view a'), ('python', '1\\n')]
