@@ -178,8 +178,8 @@ def _is_below(name: str, folder: str) -> bool:
 def _id(name: str) -> str:
     """The name of a file without its suffixes, as text whatever its bytes.
 
-    >>> _id("letters/ada.txt.gz")
-    'letters/ada'
+    >>> _id("notes/ada.txt.gz")
+    'notes/ada'
     """
     stem = name.removesuffix(".gz")
     return os.fsencode(stem.removesuffix(PurePosixPath(stem).suffix) or stem).decode("utf-8", errors="replace")

@@ -88,7 +88,7 @@ def _documents(
 def _looks_like_a_path(name: str) -> bool:
     """Whether a name without a file is more likely a mistyped path than a text.
 
-    >>> [_looks_like_a_path(name) for name in ("letters/", "data/train", "a.pdf")]
+    >>> [_looks_like_a_path(name) for name in ("notes/", "data/train", "a.pdf")]
     [True, True, True]
     >>> [_looks_like_a_path(name) for name in ("and/or", "km/h", "Ada left.", "IL-2")]
     [False, False, False, False]

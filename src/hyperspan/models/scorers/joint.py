@@ -136,7 +136,7 @@ def _rank(config: Config, how: str) -> int:
 
 def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: int) -> tuple[tuple[str, ...], ...]:
     """Group labels that co-occur most, at most `size` per group: on mentions that begin at the same word, and on the
-    same words elsewhere in the corpus.
+    same words in another place of the corpus.
 
     The second case covers labels that a model confuses, though gold has only one of them.
 

@@ -1,4 +1,4 @@
-// Sentences for the reader: notices that stay until they are settled, and what is said to screen readers.
+// Sentences for the reader: notices that stay until they are settled, and announcements for screen readers.
 
 import { $, debounced, make } from "./dom.js";
 

@@ -92,7 +92,7 @@ export class Reading {
     this.on.mentions(found.mentions, rects.find((r) => event.clientY >= r.top && event.clientY <= r.bottom) ?? rects[0]);
   }
 
-  /** Back to where the card was opened from, unless the reader went elsewhere. */
+  /** Back to where the card was opened from, unless the reader has moved on. */
   back() {
     this.handled = undefined;
     this.held = this.begun;
