@@ -160,6 +160,8 @@ def test_page_runs_in_an_empty_folder(environment: Environment, page: str, tmp_p
     the tests."""
     packages = sysconfig.get_path("purelib")
     code, address = "", ""
+    found = environment.run("python", "-c", "import hyperspan; print(hyperspan.__file__)", PYTHONPATH=packages).stdout
+    assert str(environment.folder) in found, "not the checkout"
     with ExitStack() as stack:
         for kind, step in steps(ROOT / page):
             program, *arguments = shlex.split(step) if kind == "console" else ("python", "")
