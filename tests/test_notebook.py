@@ -24,7 +24,7 @@ def printed(notebook: nbformat.NotebookNode) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_notebook_runs_and_prints_what_is_stored(tmp_path: Path) -> None:
-    """After a change of a model, ``jupyter nbconvert --execute --inplace examples/tour.ipynb`` stores the output."""
+    """After a change of a model, ``jupyter execute --inplace examples/tour.ipynb`` stores the output."""
     stored = nbformat.read(NOTEBOOK, as_version=4)
     fresh = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(fresh, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()

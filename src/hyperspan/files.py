@@ -90,7 +90,10 @@ class Target:
             with path.open("wb") as raw, self._buffer(raw) as stream:
                 yield stream
             return
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        try:
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        except OSError as error:  # which names the temporary file
+            raise type(error)(error.errno, error.strerror, str(path)) from None
         temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from hyperspan.cards import CARD
@@ -28,9 +29,9 @@ def folder_of(name_or_path: str | Path) -> Path:
         return PRETRAINED / str(name_or_path)
     if not folder.is_dir():
         known = f"the bundled models are {', '.join(bundled)}" if bundled else "no models are bundled"
-        raise InputError(
-            f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; name one of them or a model's folder"
-        )
+        close = difflib.get_close_matches(str(name_or_path)[:100], bundled, 1)
+        remedy = f"did you mean {close[0]}?" if close else "name one of them or a model's folder"
+        raise InputError(f"there is no model {str(name_or_path)!r}: {known}, and no such folder is there; {remedy}")
     return folder
 
 

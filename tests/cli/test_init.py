@@ -70,6 +70,9 @@ def test_init_example_copies_a_corpus_once_and_overwrites_no_other(tmp_path: Pat
     assert (tmp_path / "chinese.toml").is_file() and (tmp_path / "chinese-split" / "train.jsonl").is_file()
     again = hyperspan("init", "--example", "chinese", "--force", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
+    once = hyperspan("init", "--example", "chinese", cwd=tmp_path)
+    assert once.returncode == 2 and once.stderr.startswith("hyperspan: chinese.toml exists"), once.stderr
+    (tmp_path / "chinese.toml").unlink()
     corpus.write_text("mine")
     refused = hyperspan("init", "--example", "chinese", cwd=tmp_path)
     assert refused.returncode == 2 and "chinese.jsonl exists; choose another name" in refused.stderr
@@ -89,6 +92,15 @@ def test_init_example_copies_a_corpus_once_and_overwrites_no_other(tmp_path: Pat
 def test_init_names_what_it_needs(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
     result = hyperspan("init", *arguments, cwd=tmp_path)
     assert result.returncode == 2 and sentence in result.stderr and not any(tmp_path.iterdir())
+
+
+def test_init_notes_offsets_that_are_off_by_one(tmp_path: Path) -> None:
+    lines = (EXAMPLES / "lost-property.jsonl").read_text("utf-8")
+    shifted = re.sub(r'"(start|end)": (\d+)', lambda found: f'"{found[1]}": {int(found[2]) + 1}', lines)
+    (tmp_path / "mine.jsonl").write_text(shifted, encoding="utf-8")
+    result = hyperspan("init", "mine.jsonl", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "mentions begin or end inside a word; check that offsets count characters from 0" in result.stderr
 
 
 def test_init_config_can_be_trained(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import USUAL_FRACTIONS, Fractions, OpenCorpus, SplitOptions, open_corpus, split_files
 from hyperspan.corpora.summary import CorpusSummary
 from hyperspan.errors import InputError
-from hyperspan.examples import DEFAULT, EXAMPLES, copy_example
+from hyperspan.examples import DEFAULT, EXAMPLES, copy_example, example_path
 from hyperspan.files import Target
-from hyperspan.training.data_checks import check_data
+from hyperspan.training.data_checks import check_data, offset_notes
 from hyperspan.training.first_config import first_config
 from hyperspan.types import Document
 
@@ -76,6 +76,8 @@ def init(
     Example: hyperspan init mine.jsonl
     """
     if example:
+        wanted = example_path(corpus or DEFAULT)
+        Target(output or f"{wanted.stem}.toml", force).check()
         corpus = str(copy_example(corpus or DEFAULT, force=force))
         print(f"hyperspan: wrote {corpus}, an invented corpus to try hyperspan with", file=sys.stderr)
     if corpus is None:
@@ -109,6 +111,8 @@ def init(
         named = from_ if from_ == written_as else None
         file.write(first_config(whole.described(opened.format), *_three(found), named or ""))
     report(problems)
+    for note in offset_notes(whole.problems, whole.sentences, ()):
+        print(f"hyperspan: note: {note}", file=sys.stderr)
     _print_next(name, whole.described(opened.format), found)
 
 

@@ -25,13 +25,15 @@ class CorpusSummary:
     """Whether some of it is text without tokens."""
     sentences: list[Sentence] = field(default_factory=list)
     """The sentences with tokens."""
+    problems: Problems = field(default_factory=lambda: Problems("skip"))
+    """What tokenisation noted: mentions that begin or end inside a word."""
 
     @classmethod
     def of(cls, path: str, documents: Iterable[Document]) -> CorpusSummary:
-        """Count documents. Training reports how they are tokenised."""
+        """Count documents."""
         summary = cls(path)
         for document in documents:
-            whole = with_sentences(document, Problems("skip"))
+            whole = with_sentences(document, summary.problems)
             summary.statistics.add(whole)
             summary.raw = summary.raw or not document.sentences
             summary.sentences += [sentence for sentence in whole.sentences if len(sentence)]
