@@ -10,10 +10,15 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,3 +55,15 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.encoders.tiny import make_tiny
 
     return make_tiny(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all pages: playwright runs once in a process."""
+    from playwright.sync_api import expect
+
+    from tests.serve.page.reader import PATIENCE, browsing
+
+    expect.set_options(timeout=PATIENCE)
+    with browsing() as opened:
+        yield opened

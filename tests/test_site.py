@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from hyperspan.cli import COMMANDS
 from hyperspan.config import Config
 from scripts.site_cli import cli_page
 from scripts.site_configuration import configuration_page
-from tests.serve.page.reader import NEEDS, PATIENCE, browsing
+from tests.serve.page.reader import NEEDS, PATIENCE
 
 ROOT = Path(__file__).parents[1]
 SITE = "https://hyperspan-nlp.github.io/hyperspan/"
@@ -108,12 +107,6 @@ def test_configuration_page_has_every_key() -> None:
     rows = dict(re.findall(r"^\| `([\w.]+)` \| .+ \| `(.*?)` \| .+ \|$", page, re.MULTILINE))
     assert keys <= rows.keys()
     assert rows["training.seed"] == "1" and rows["training.epochs"] == "auto" and rows["model.max_width"] == '"n"'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with browsing() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("playwright", reason="pip install 'hyperspan[dev]'")
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from hyperspan.evaluation import find_errors
 from hyperspan.render.errors_page import iter_errors_page
@@ -66,14 +66,6 @@ LAID_OUT = """() => [...document.querySelectorAll(".text")].map((text) => {
   const shown = [...text.querySelectorAll("b")].filter((label) => label.checkVisibility());
   return {copied, segments, labels: shown.map((label) => lines(label)[0])};
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module", params=[320, 600, 1100])

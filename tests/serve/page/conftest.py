@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
-from tests.serve.page.reader import PATIENCE, Opener, browsing
+from tests.serve.page.reader import PATIENCE, Opener
 from tests.serve.running import Running, running
 
 
@@ -24,13 +24,6 @@ def server(annotators: dict[str, Annotator]) -> Iterator[Running]:
     """In the place of the one with a small model."""
     with running(annotators=annotators) as one:
         yield one
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE)
-    with browsing() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")
