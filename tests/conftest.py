@@ -26,6 +26,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.disable()  # until all is imported
 
 
+LONGEST = ("wheel", "page", "ray")
+"""Groups of tests that a worker runs for a minute or more: one for each worker on two cores."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest groups come first, so that no worker is left with one at the end."""
+
+    def rank(item: pytest.Item) -> int:
+        marker = item.get_closest_marker("xdist_group")
+        name = marker.args[0] if marker else ""
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+    items.sort(key=rank)
+
+
 def pytest_collection_finish() -> None:
     """What was imported stays, so that the garbage collector need not look through it again and again."""
     gc.collect()
