@@ -138,15 +138,7 @@ def test_workflows_test_the_pythons_of_the_classifiers() -> None:
     assert jobs["smoke"]["strategy"]["matrix"]["python"] == pythons
 
 
-# -- README and docs ---------------------------------------------------------------------------------------------------
-
-
-def test_readme_has_no_relative_links() -> None:
-    """On PyPI, they would lead nowhere."""
-    links = re.findall(r"\]\(([^)\s]+)|(?:src|href)=\"([^\"]+)\"|^\[[^\]]+\]:\s*(\S+)", text("README.md"), re.MULTILINE)
-    assert links
-    relative = [link for found in links for link in found if link and not link.startswith(("https://", "#"))]
-    assert relative == []
+# -- docs ---------------------------------------------------------------------------------------------------
 
 
 def test_markdown_fits_a_screen() -> None:
