@@ -87,5 +87,10 @@ def rows(mentions: Iterable[dict[str, Any]]) -> set[Row]:
 
 
 def wait_for_file(labelling: Labelling, index: int, wanted: set[Row]) -> None:
-    """The file is written a moment after the log."""
-    until(lambda: labelling.output.exists() and rows(labelling.sentences()[index]["mentions"]) == wanted)
+    """The file is written a moment after the log, and has no line yet for a text that nobody has touched."""
+
+    def is_written() -> bool:
+        sentences = labelling.sentences() if labelling.output.exists() else []
+        return index < len(sentences) and rows(sentences[index]["mentions"]) == wanted
+
+    until(is_written)
