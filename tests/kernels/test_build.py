@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,26 @@ def test_first_compiler_that_is_there_names_the_processor_as_pip_does(
 def test_missing_compiler_is_one_sentence(tmp_path: Path) -> None:
     said = run(f"from pathlib import Path; native['build'](Path({str(tmp_path)!r}), print)", tmp_path)
     assert said.endswith("needs PyTorch for all that it computes: there is no C compiler, neither cc, gcc nor clang")
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_library_is_compiled_again_only_where_sources_or_compiler_differ(tmp_path: Path) -> None:
+    native = shutil.copytree(BUILD.parent, tmp_path / "native", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    counting = tmp_path / "counting-cc"
+    counting.write_text('#!/bin/sh\ncase "$*" in *" -c "*) echo >> "$0.log";; esac\nexec cc "$@"\n')
+    counting.chmod(0o755)
+    for source in ("encode", "joint", "menus", "chains", "tokens", "words"):  # large, and not what is tested
+        (native / f"{source}.c").write_text("")
+
+    def compiled(compiler: str = str(counting)) -> int:
+        log = Path(f"{counting}.log")
+        log.unlink(missing_ok=True)
+        subprocess.run([sys.executable, native / "build.py"], env=os.environ | {"CC": compiler}, check=True)
+        return len(log.read_text()) if log.exists() else 0
+
+    everything = compiled()
+    assert everything > 5
+    assert compiled() == 0
+    assert compiled(f"{counting} -O1") == everything
+    (native / "lanes.h").write_text("/* another */")
+    assert compiled(f"{counting} -O1") == everything

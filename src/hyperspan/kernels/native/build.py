@@ -7,6 +7,7 @@ cross-compiler; CC=none leaves the kernels out.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 LIBRARY = "libkernels.so"
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
-SOURCES = ("joint", "menus", "chains", "tokens", "words", "threads", "cpu")
+SOURCES = ("joint", "menus", "chains", "tokens", "words", "threads")
 """The sources compiled once, for every processor; the slowest to compile come first."""
 PROCESSORS = {
     "v4bf16": ["-march=x86-64-v4", "-mavx512bf16", "-mprefer-vector-width=512"],
@@ -44,13 +45,18 @@ MACHINES = {
 def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> Path | None:
     """Compile the library and return its path; without a compiler, warn and return None.
 
-    If a compiler is too old for the newest processors, the encoder is built without them.
+    A library of the same sources and the same compiler is kept. If a compiler is too old for the newest processors, the
+    encoder is built without them.
     """
     target = folder / LIBRARY
     try:
+        fingerprint = _fingerprint()
+        if target.exists() and fingerprint.encode() in target.read_bytes():
+            return target
         processors = PROCESSORS if machine() == "x86_64" else {}
         with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as pool:
             compiled = [pool.submit(_object, place, name, name) for name in SOURCES]
+            compiled.append(pool.submit(_object, place, "cpu", "cpu", [f'-DFINGERPRINT="{fingerprint}"']))
             compiled.append(pool.submit(_object, place, "encode", "base"))
             special = {name: pool.submit(_object, place, "encode", name, flags) for name, flags in processors.items()}
             objects = [job.result() for job in compiled]
@@ -73,6 +79,13 @@ def machine() -> str:
     """The processor that the compiler compiles for, as pip calls it, such as x86_64, aarch64 or ppc64le."""
     target = _compile("-dumpmachine").partition("-")[0]
     return MACHINES.get(target, target)
+
+
+def _fingerprint() -> str:
+    """What the library is made from: its sources, the flags in this file, and the compiler. The library holds it."""
+    sources = sorted(path for path in HERE.iterdir() if path.suffix in (".c", ".h", ".py"))
+    compiler = os.environ.get("CC", "") + _compile("--version") + _compile("-dumpmachine")
+    return hashlib.sha256(b"\0".join([compiler.encode(), *(path.read_bytes() for path in sources)])).hexdigest()
 
 
 def _object(place: str, source: str, name: str, flags: list[str] | None = None) -> str:

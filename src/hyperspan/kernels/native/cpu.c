@@ -1,3 +1,6 @@
+/* What build.py made the library from, so that it need not be made again. */
+const char *kernels_fingerprint(void) { return FINGERPRINT; }
+
 /* Which of the compiled variants this processor can run; compiled for every processor. */
 int runs_v4(void) {
 #if defined(__x86_64__)
