@@ -48,8 +48,8 @@ def pip(*arguments: str, **environment: str) -> None:
 
 
 def build_wheel(folder: Path, **environment: str) -> Path:
-    """From a copy of the sources, since other tests use the library that lies among them. It is compiled again only where
-    it is not that of the sources."""
+    """From a copy of the sources, since other tests use the library that lies among them. It is compiled again only
+    where it is not that of the sources."""
     copy = folder / "sources"
     shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
