@@ -18,6 +18,7 @@ from hyperspan.models.validation import validate
 from hyperspan.training.data import read_sentences
 from hyperspan.training.run import check_files
 
+pytestmark = pytest.mark.xdist_group("transformers")  # the library takes seconds to import: in one worker, not in each
 HARBOUR = "src/hyperspan/examples/harbour.data"
 
 

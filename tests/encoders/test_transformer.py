@@ -29,6 +29,7 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 from tests.encoders.tiny import LAYERS, make_tiny
 
+pytestmark = pytest.mark.xdist_group("transformers")  # the library takes seconds to import: in one worker, not in each
 ODD = ["", "\u200b", "字", "x" * 5000, "\N{GRINNING FACE}", "\ud800"]
 SENTENCES = [
     Sentence(["the", "harbourmaster", "of", "Lindau", "is", "wandering", "."]),

@@ -54,7 +54,7 @@ def check_equal(
 
 
 @given(
-    lengths=st.lists(st.integers(0, 6), min_size=1, max_size=4),
+    lengths=st.lists(st.integers(0, 5), min_size=1, max_size=3),
     c=st.integers(1, 7),
     m=st.integers(1, 3),
     tied=st.booleans(),

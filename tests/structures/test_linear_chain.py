@@ -154,8 +154,8 @@ def test_gradcheck(impossible: float) -> None:
         lambda *values: distribution(*values).marginals,
         lambda *values: distribution(*values).entropy,
     ):
-        assert torch.autograd.gradcheck(value, free)
-    assert torch.autograd.gradgradcheck(lambda *values: distribution(*values).log_partition, free)
+        assert torch.autograd.gradcheck(value, free, fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda *values: distribution(*values).log_partition, free, fast_mode=True)
 
 
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])

@@ -109,7 +109,7 @@ def test_partial_loss_has_right_gradients_also_beside_impossible_edges(
     def loss(*tensors: torch.Tensor) -> torch.Tensor:
         return loss_of(EdgeScores(*tensors), gold, LENGTHS, 1.5, marks).values
 
-    assert torch.autograd.gradcheck(loss, leaves)
+    assert torch.autograd.gradcheck(loss, leaves, fast_mode=True)
     some = edge_scores(SHAPE, torch.float64, seed, 1.0, 0.2, untied=False)
     impossible = [one.requires_grad_() for one in some.tensors().values()]
     values = loss(*impossible)
@@ -188,7 +188,7 @@ def test_expected_rates_count_what_is_beyond_chance() -> None:
     wanted = [expected[:, 0].sum() - 0.05 - math.sqrt(0.05), 30 - math.sqrt(30) - expected[0, 1]]
     assert min(wanted) > 0
     np.testing.assert_allclose(penalty(*leaves).detach().numpy(), [sum(wanted)] * 2)
-    assert torch.autograd.gradcheck(penalty, leaves)
+    assert torch.autograd.gradcheck(penalty, leaves, fast_mode=True)
     fine = ExpectedRates(expected.sum(0) / 5, 2.0).penalty(
         SegmentalHypergraph(scores, LENGTHS), PartialMarks(np.zeros((2, 3), bool), [None] * 2, [(), ()])
     )

@@ -77,8 +77,8 @@ def test_gradcheck(impossible: float) -> None:
         lambda *values: distribution(*values).marginals,
         lambda *values: distribution(*values).entropy,
     ):
-        assert torch.autograd.gradcheck(value, free)
-    assert torch.autograd.gradgradcheck(lambda *values: distribution(*values).log_partition, free)
+        assert torch.autograd.gradcheck(value, free, fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda *values: distribution(*values).log_partition, free, fast_mode=True)
 
 
 def test_gradient_of_log_partition_is_the_marginals() -> None:

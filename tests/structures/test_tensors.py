@@ -167,11 +167,11 @@ def test_gradients(subject: Subject) -> None:
         return subject.build(given, [3, 2])
 
     gold = [{(0, 2, 0), (0, 1, 1)}, {(0, 2, 1)}]
-    assert torch.autograd.gradcheck(lambda *v: build(*v).log_partition, leaves)
-    assert torch.autograd.gradcheck(lambda *v: build(*v).log_prob(gold), leaves)
-    assert torch.autograd.gradcheck(lambda *v: build(*v).entropy, leaves)
-    assert torch.autograd.gradcheck(lambda *v: build(*v).marginals, leaves)
-    assert torch.autograd.gradgradcheck(lambda *v: build(*v).log_partition, leaves)
+    assert torch.autograd.gradcheck(lambda *v: build(*v).log_partition, leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *v: build(*v).log_prob(gold), leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *v: build(*v).entropy, leaves, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *v: build(*v).marginals, leaves, fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda *v: build(*v).log_partition, leaves, fast_mode=True)
 
 
 @subjects
