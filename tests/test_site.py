@@ -109,8 +109,7 @@ def test_configuration_page_has_every_key() -> None:
     assert rows["training.seed"] == "1" and rows["training.epochs"] == "auto" and rows["model.max_width"] == '"n"'
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 @NEEDS[0]
 def test_pages_fit_every_screen_and_ask_nobody(site: Path, browser: Browser, width: int, scheme: str) -> None:
     page = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme).new_page()  # type: ignore[arg-type]

@@ -76,17 +76,15 @@ class Environment(NamedTuple):
         return {"PATH": str(self.folder / "bin"), "HOME": str(self.folder), "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
 
     def install(self, *requirements: str) -> None:
-        python = str(self.folder / "bin" / "python")
-        pip(
-            "--python",
-            python,
-            "install",
-            "--quiet",
-            "--no-compile",
-            "--constraint",
-            str(ROOT / "constraints.txt"),
-            *requirements,
+        """By uv where it is there and succeeds, as in the Makefile, since that takes a fifth of the time."""
+        python, options = (
+            str(self.folder / "bin" / "python"),
+            ["--quiet", "--constraint", str(ROOT / "constraints.txt")],
         )
+        uv = Path(sys.executable).with_name("uv")
+        command = [str(uv), "pip", "install", "--python", python, *options, *requirements]
+        if not uv.exists() or subprocess.run(command, capture_output=True, check=False).returncode:
+            pip("--python", python, "install", "--no-compile", *options, *requirements)
 
     def megabytes(self) -> float:
         return sum(file.lstat().st_size for file in self.folder.rglob("*")) / 1e6
