@@ -50,8 +50,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are cores, since some tests wait: for a browser, for processes, for packages."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+    """One for each thread of the processor. With one more, cores wait less, but what each worker imports costs more."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else os.cpu_count()
 
 
 settings.register_profile(

@@ -17,7 +17,7 @@ from hyperspan.models import MODELS
 from hyperspan.models.scorers import SCORERS
 
 _PRELOADED = multiprocessing.get_context("forkserver")
-_PRELOADED.set_forkserver_preload(["hyperspan.cli", "hyperspan.inference.loading", "hyperspan.training.run"])
+_PRELOADED.set_forkserver_preload(["tests.cli.preloaded"])
 
 
 def hyperspan(
