@@ -17,7 +17,7 @@ from tests.fuzz.targets.corpora import Reader
 from tests.fuzz.worker import generator, use
 
 pytestmark = pytest.mark.xdist_group("fuzz")  # they share the process that all others are forked from
-INPUTS = 150
+INPUTS = 100
 
 
 @pytest.mark.parametrize(
