@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -28,16 +27,10 @@ CONSOLE = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)hyperspan ([a-z]+)((?:\\\n|[^\n#`
 
 def is_there(name: str) -> bool:
     """Whether a dotted name is a module, or leads to something inside one."""
-    module, _, rest = name.partition(".")
-    found = importlib.import_module(module)
-    for part in rest.split("."):
-        module += f".{part}"
-        if not hasattr(found, part):
-            with contextlib.suppress(ImportError):
-                importlib.import_module(module)
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
     return True
 
 

@@ -84,6 +84,21 @@ def test_links_to_the_site_and_the_source_lead_somewhere(site: Path) -> None:
     assert links > 30
 
 
+def test_api_page_has_what_the_guides_import() -> None:
+    """The policy promises it; how-to/reproduce.md alone may use more."""
+    api = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
+    pages = [ROOT / "README.md", ROOT / "docs/tutorial.md", *(ROOT / "docs/how-to").glob("*.md")]
+    names = {
+        name.strip(): page.name
+        for page in pages
+        for line in re.findall(r"^ *from hyperspan\S* import (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for name in line.split("#")[0].split(",")
+        if page.name != "reproduce.md"
+    }
+    assert len(names) > 15
+    assert {name: page for name, page in names.items() if not re.search(rf"(?:[.`]|^){name}\b", api)} == {}
+
+
 def test_readme_has_absolute_links_alone() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     inline = re.findall(r"\]\(([^)\s]+)\)", text)
