@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
-from hyperspan.cli.options import Device, Force, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
+from hyperspan.cli.options import Device, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
 from hyperspan.inference.options import parse_thresholds
@@ -71,7 +71,7 @@ def bulk(
     shard_records: Annotated[int, typer.Option(min=1, help="Maximum number of records per shard.")] = 10_000,
     shard_megabytes: Annotated[float, typer.Option(help="Maximum MB of text per shard.")] = 4.0,
     device: Device = "cpu",
-    force: Force = False,
+    force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a job.")] = False,
 ) -> None:
     """Annotate many files into a folder of shards, or resume the job in that folder.
 

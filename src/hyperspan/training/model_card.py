@@ -56,8 +56,8 @@ def readme(model: Model, facts: RunFacts) -> str:
     """The model card for people, with the usual headings: known facts, and prompts for the author."""
     sections = dict(zip(HEADINGS, _sections(model, facts), strict=True))
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
-    labels = ", ".join(model.labels)
-    return f"# A hyperspan model\n\nFinds {labels}. Say here what that means, in which texts, and complete card.toml.\n\n{body}\n"
+    found = f"Finds {', '.join(model.labels)}."  # the first paragraph, which the page of a server shows
+    return f"# A hyperspan model\n\n{found}\n\nSay here what that means, in which texts, and complete card.toml.\n\n{body}\n"
 
 
 def _sections(model: Model, facts: RunFacts) -> tuple[str, ...]:
