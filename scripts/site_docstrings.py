@@ -11,6 +11,7 @@ from typing import Any
 import griffe
 
 VALUE_CLASS = re.compile(r"\b(?:frozen|dataclass)\b")
+DIRECTIVE = re.compile(r" *# doctest: \+.*")
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([\w.]+)`")
 
 
@@ -42,7 +43,7 @@ def markdown(text: str) -> str:
     >>> markdown("Like :func:`hyperspan.load`, ``x``.\\n\\n>>> 1 + 1\\n2\\n\\nMore.").splitlines()
     ['Like `hyperspan.load`, `x`.', '', '```pycon', '>>> 1 + 1', '2', '```', '', 'More.']
     """
-    text = ROLE.sub(r"`\1`", text).replace("``", "`")
+    text = DIRECTIVE.sub("", ROLE.sub(r"`\1`", text).replace("``", "`"))
     lines: list[str] = []
     inside = False
     for line in text.splitlines():

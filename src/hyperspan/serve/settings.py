@@ -11,7 +11,7 @@ from hyperspan.serve.hosts import name_of
 
 @dataclass(frozen=True)
 class Settings:
-    """The models and limits of a server; docs/how-to/serve.md describes what happens at each limit.
+    """The models and limits of a server.
 
     >>> Settings(models=("genia",), max_texts=10).limits["texts"]
     10
@@ -20,26 +20,33 @@ class Settings:
     models: tuple[str, ...] = ()
     """Names of bundled models, folders, or NAME=FOLDER; empty for all bundled ones. The first is the default."""
     device: str = "cpu"
+    """Where the models run, such as "cpu", "cuda" or "cuda:1"."""
     precision: str = "float32"
+    """The precision of the models: "float32" or "bfloat16"."""
     api_key: str | None = None
     """The key that clients must send; None for no key."""
     allow_hosts: tuple[str, ...] = ()
     """Host names of the server, in addition to localhost and IP addresses; "*" for all."""
     max_body_bytes: int = 4_000_000
+    """The largest body of a request."""
     max_held_bytes: int = 64_000_000
-    """Of the bodies and lines of all requests together."""
+    """The bodies and lines of all requests together."""
     max_texts: int = 1_000
+    """The maximum number of texts in a request."""
     max_characters: int = 500_000
-    """Of all texts of a request together."""
+    """All texts of a request together."""
     max_requests: int = 128
     """The maximum number of concurrent requests."""
     max_queued_words: int = 100_000
     """No request is accepted while more words than this wait for the model."""
     max_alternatives: int = 100
+    """The maximum number of alternatives that a request can ask for."""
     least_probability: float = 0.001
     """Lower thresholds would make responses far longer than texts."""
     max_hypergraph_words: int = 12
+    """The maximum number of words in a picture."""
     max_hypergraph_types: int = 6
+    """The maximum number of types in a picture."""
     max_hypergraph_edges: int = 1_500
     """Hyperedges of a picture: 12 words and 6 types of contiguous mentions, fewer of discontinuous ones."""
     seconds: float = 60.0
