@@ -38,6 +38,7 @@ def running():
 def in_fork(work=count):
     child = os.fork()
     if not child:
+        signal.alarm(50)  # which a fork does not inherit
         try:
             work()
             os._exit(0)
@@ -48,9 +49,11 @@ def in_fork(work=count):
 
 
 def output_of(code: str, **environment: str) -> list[str]:
+    """The words that code prints, without coverage: forks might wait for ever for a lock that a thread held."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_NUM_", "COVERAGE_"))}
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", BEGIN + code],
-        env={name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"} | environment,
+        env=kept | environment,
         capture_output=True,
         text=True,
         check=False,
