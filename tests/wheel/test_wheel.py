@@ -51,7 +51,7 @@ def build_wheel(folder: Path, **environment: str) -> Path:
     """From a copy of the sources, since other tests use the library that lies among them. It is compiled again only
     where it is not that of the sources."""
     copy = folder / "sources"
-    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "[0-9]*.so"))
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(copy), **environment)

@@ -56,7 +56,6 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
         processors = PROCESSORS if machine() == "x86_64" else {}
         with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(os.cpu_count()) as pool:
             compiled = [pool.submit(_object, place, name, name) for name in SOURCES]
-            compiled.append(pool.submit(_object, place, "cpu", "cpu", [f'-DFINGERPRINT="{fingerprint}"']))
             compiled.append(pool.submit(_object, place, "encode", "base"))
             special = {name: pool.submit(_object, place, "encode", name, flags) for name, flags in processors.items()}
             objects = [job.result() for job in compiled]
@@ -65,6 +64,8 @@ def build(folder: Path = HERE, warn: Callable[[str], None] = lambda line: print(
                     objects.append(job.result())
                 except subprocess.CalledProcessError as error:
                     warn(f"the kernels for {name} were left out, since the compiler cannot make them: {_reason(error)}")
+                    fingerprint = ""  # so that the next build tries again
+            objects.append(_object(place, "cpu", "cpu", [f'-DFINGERPRINT="{fingerprint}"']))
             linked = folder / f"{os.getpid()}.{LIBRARY}"
             _compile("-shared", "-s", *objects, "-o", str(linked), "-lm", "-pthread")
             linked.replace(target)  # atomic, for processes that start meanwhile
@@ -85,7 +86,8 @@ def _fingerprint() -> str:
     """What the library is made from: its sources, the flags in this file, and the compiler. The library holds it."""
     sources = sorted(path for path in HERE.iterdir() if path.suffix in (".c", ".h", ".py"))
     compiler = os.environ.get("CC", "") + _compile("--version") + _compile("-dumpmachine")
-    return hashlib.sha256(b"\0".join([compiler.encode(), *(path.read_bytes() for path in sources)])).hexdigest()
+    parts = [compiler.encode(), *(path.name.encode() + b"\0" + path.read_bytes() for path in sources)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def _object(place: str, source: str, name: str, flags: list[str] | None = None) -> str:
@@ -99,7 +101,8 @@ def _compile(*arguments: str) -> str:
     compiler = shlex.split(os.environ.get("CC", "")) or list(filter(shutil.which, COMPILERS))[:1]
     if not compiler:
         raise FileNotFoundError(f"there is no C compiler, neither {', '.join(COMPILERS[:-1])} nor {COMPILERS[-1]}")
-    return subprocess.run([*compiler, *arguments], check=True, capture_output=True, text=True).stdout
+    english = os.environ | {"LC_ALL": "C"}
+    return subprocess.run([*compiler, *arguments], check=True, capture_output=True, text=True, env=english).stdout
 
 
 def _reason(error: Exception) -> str:
