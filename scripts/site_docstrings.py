@@ -1,6 +1,6 @@
 """Prepare docstrings for the API reference (an extension that mkdocs.yml names).
 
-Roles become code, doctests become code blocks, and documented fields of value classes become a table.
+Roles become code, doctests become code blocks, and the fields of value classes become a table.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class MarkdownDocstrings(griffe.Extension):
 
 
 def fields_table(cls: griffe.Class) -> str:
-    """The public fields of a class that have a docstring; "" if none has."""
+    """The public fields of a class; "" if it has none."""
     rows = [
-        f"| `{field.name}` | `{field.annotation}` | {' '.join(field.docstring.value.split())} |"
+        f"| `{field.name}` | `{field.annotation}` | {' '.join(field.docstring.value.split()) if field.docstring else ''} |"
         for field in cls.attributes.values()
-        if field.docstring is not None and field.is_public and "property" not in field.labels
+        if field.annotation is not None and field.is_public and "property" not in field.labels
     ]
     return "\n".join(["", "", "| field | type | meaning |", "|---|---|---|", *rows]) if rows else ""
 
@@ -40,10 +40,15 @@ def fields_table(cls: griffe.Class) -> str:
 def markdown(text: str) -> str:
     """Convert a docstring to Markdown.
 
+    >>> markdown("As in::\\n\\n    x = 1")
+    'As in:\\n\\n    x = 1'
+    >>> markdown(">>> print(1)  # doctest: +SKIP")
+    '```pycon\\n>>> print(1)\\n```'
     >>> markdown("Like :func:`hyperspan.load`, ``x``.\\n\\n>>> 1 + 1\\n2\\n\\nMore.").splitlines()
     ['Like `hyperspan.load`, `x`.', '', '```pycon', '>>> 1 + 1', '2', '```', '', 'More.']
     """
     text = DIRECTIVE.sub("", ROLE.sub(r"`\1`", text).replace("``", "`"))
+    text = re.sub(r"::$", ":", text, flags=re.MULTILINE)
     lines: list[str] = []
     inside = False
     for line in text.splitlines():

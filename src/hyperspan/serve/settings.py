@@ -22,33 +22,33 @@ class Settings:
     device: str = "cpu"
     """Where the models run, such as "cpu", "cuda" or "cuda:1"."""
     precision: str = "float32"
-    """The precision of the models: "float32" or "bfloat16"."""
+    """The precision of the models: "float32", or "bfloat16" if the processor supports it."""
     api_key: str | None = None
     """The key that clients must send; None for no key."""
     allow_hosts: tuple[str, ...] = ()
     """Host names of the server, in addition to localhost and IP addresses; "*" for all."""
     max_body_bytes: int = 4_000_000
-    """The largest body of a request."""
+    """The maximum number of bytes of a body, or of a line of a stream."""
     max_held_bytes: int = 64_000_000
-    """The bodies and lines of all requests together."""
+    """The maximum number of bytes of all bodies and lines at a time."""
     max_texts: int = 1_000
     """The maximum number of texts in a request."""
     max_characters: int = 500_000
-    """All texts of a request together."""
+    """The maximum number of characters of all texts of a request."""
     max_requests: int = 128
-    """The maximum number of concurrent requests."""
+    """The maximum number of concurrent requests, and as many streams."""
     max_queued_words: int = 100_000
     """No request is accepted while more words than this wait for the model."""
     max_alternatives: int = 100
-    """The maximum number of alternatives that a request can ask for."""
+    """The maximum `top_k` of a request."""
     least_probability: float = 0.001
-    """Lower thresholds would make responses far longer than texts."""
+    """The lowest threshold that a request can ask for."""
     max_hypergraph_words: int = 12
     """The maximum number of words in a picture."""
     max_hypergraph_types: int = 6
     """The maximum number of types in a picture."""
     max_hypergraph_edges: int = 1_500
-    """Hyperedges of a picture: 12 words and 6 types of contiguous mentions, fewer of discontinuous ones."""
+    """The maximum number of hyperedges in a picture: 12 words and 6 types, fewer with discontinuous mentions."""
     seconds: float = 60.0
     """The time limit of a request."""
     shutdown_seconds: float = 30.0
