@@ -108,7 +108,7 @@ lint: $(VENV)/installed-dev
 
 # Room for short-lived objects: without it a sixth of the time goes into collecting garbage.
 types: $(VENV)/installed-dev
-	NODE_OPTIONS=--max-semi-space-size=256 $(BIN)/pyright
+	NODE_OPTIONS="$$NODE_OPTIONS --max-semi-space-size=256" $(BIN)/pyright
 
 signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py

@@ -26,6 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.disable()  # until all is imported
 
 
+collect_ignore = ["cli/preloaded.py"]  # only the process that commands are forked from imports it
 LONGEST = ("wheel", "page", "ray")
 """Groups of tests that a worker runs for a minute or more: one for each worker on two cores."""
 
