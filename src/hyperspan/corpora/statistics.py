@@ -122,7 +122,7 @@ def nesting_depth(mentions: Iterable[Mention]) -> int:
 
 
 def statistics(documents: Iterable[Document]) -> Statistics:
-    """Count documents, sentences, tokens, mentions and overlaps, in all and by label."""
+    """Count documents, sentences, tokens, mentions by label, and overlaps."""
     counts = Statistics()
     for document in documents:
         counts.add(document)
