@@ -46,7 +46,10 @@ changes = st.fixed_dictionaries(
         "words": st.fixed_dictionaries({}, optional={"word_dropout": st.floats(0, 1), "vectors": st.text()}),
         "training": st.fixed_dictionaries(
             {},
-            optional={"seed": st.integers(0, 2**31 - 1), "schedule": st.sampled_from(["constant", "decay", "cosine"])},
+            optional={
+                "seed": st.integers(0, 2**31 - 1),
+                "schedule": st.sampled_from(["constant", "decay", "cosine", "plateau"]),
+            },
         ),
     },
 )

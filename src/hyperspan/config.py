@@ -451,11 +451,19 @@ class TrainingConfig:
     """`adam`, `adamw` (decoupled weight decay), or `lbfgs`, which takes one step an epoch, on all sentences."""
     learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
-    schedule: Literal["constant", "decay", "cosine"] = _auto("decay")
-    """`constant`, `decay` or `cosine`, each after a linear warm-up. `decay` is
-    `learning_rate / (1 + learning_rate_decay * epoch)`; `cosine` falls to 0 over all epochs."""
+    schedule: Literal["constant", "decay", "cosine", "plateau"] = _auto("decay")
+    """`constant`, `decay`, `cosine` or `plateau`, each after a linear warm-up. `decay` is
+    `learning_rate / (1 + learning_rate_decay * epoch)`; `cosine` falls to 0 over all epochs; `plateau` falls when dev
+    F1 stops rising, and ends training when that no longer helps."""
     learning_rate_decay: float = _number(0.05, 0)
     """How fast the learning rate falls with the schedule `decay`."""
+    plateau_factor: float = _number(0.1, 0.001, 0.999)
+    """The schedule `plateau` multiplies the learning rate by this."""
+    plateau_patience: int = _number(3, 0)
+    """The dev scores in a row without a better F1 that the schedule `plateau` accepts; it reacts to the next one, as
+    `ReduceLROnPlateau` of PyTorch does."""
+    plateau_reductions: int = _number(2, 0)
+    """How often the schedule `plateau` lowers the learning rate. The next time, training ends."""
     warmup_epochs: float = _auto(0.0, 0)
     """Epochs, or a fraction of one, in which the learning rate rises from 0."""
     max_grad_norm: float = _number(3.0, 0)

@@ -21,6 +21,7 @@ from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.inference.domain import DomainCheck
 from hyperspan.models import load_model, new_model
 from hyperspan.models.tensors import read_tensors
+from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent
@@ -175,6 +176,67 @@ def test_patience_ends_no_run_before_dev_is_scored(config: Path, tmp_path: Path)
     end = next(event for event in log if event["event"] == "end")
     assert end["stopped"] == "patience" and end["epoch"] == 3 * len(scores) < 60
     assert scores[-1] <= scores[-2], "it ended where the next scores were no better"
+
+
+class ScriptedDev:
+    """Dev scores of epochs as planned, in place of measured ones."""
+
+    def __init__(self, *f1: float):
+        self.scores = iter(f1)
+
+    def __call__(self, *_: object) -> dict[str, float]:
+        return {"precision": 0.5, "recall": 0.5, "f1": next(self.scores)}
+
+
+def test_plateau_lowers_the_learning_rate_as_torch_does_and_ends_the_run(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compared with ReduceLROnPlateau, whose patience and factor mean the same."""
+    dev = [0.1, 0.1, 0.3, 0.2, 0.3, 0.1, 0.4, 0.2, 0.1, 0.4, 0.5, 0.1, 0.2, 0.5, 0.6, 0.7]
+    changes = ["schedule=plateau", "plateau_patience=2", "plateau_factor=0.5", "plateau_reductions=2"]
+    more = ["epochs=16", "learning_rate=0.01", "warmup_epochs=0", "patience=0"]
+    settings = Config.read(config, [f"training.{change}" for change in (*changes, *more)])
+    monkeypatch.setattr(loop, "dev_scores", ScriptedDev(*dev))
+    sentences = read_sentences(HARBOUR)[:8]
+    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path)
+    rates = []
+    trainer.listeners = [lambda event: rates.append(event.learning_rate) if isinstance(event, EpochFinished) else None]
+    trainer.run()
+    reference = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.01)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(reference, "max", factor=0.5, patience=2, threshold=0)
+    expected = []
+    for score in dev:
+        schedule.step(score)
+        expected.append(reference.param_groups[0]["lr"])
+    ended = next(place for place, rate in enumerate(expected) if rate == pytest.approx(0.01 * 0.5**3))
+    assert len(rates) == ended + 1 == 14 and rates == pytest.approx(expected[: ended + 1])
+    assert trainer.best_f1 == 0.5 and trainer.best_epoch == 11
+
+
+def test_plateau_resumes_to_the_same_bits(config: Path, tmp_path: Path) -> None:
+    changes = ["schedule=plateau", "plateau_patience=0", "plateau_reductions=1", "epochs=30", "learning_rate=0.05"]
+    settings = Config.read(config, [f"training.{change}" for change in (*changes, "warmup_epochs=0")])
+    settings = settings.override(["training.optimizer=adam", "training.lm_loss_weight=0"])
+    few = read_sentences(HARBOUR)[:6]
+    data = TrainingData(few, few)
+
+    def stop(event: TrainingEvent) -> None:
+        if isinstance(event, EpochFinished) and event.learning_rate < 0.05:
+            raise KeyboardInterrupt
+
+    train(settings, tmp_path / "whole", device="cpu", data=data)
+    last = next(event for event in read_log(tmp_path / "whole" / "log.jsonl") if event["event"] == "end")
+    assert last["stopped"] == "plateau" and last["epoch"] < 30
+    with pytest.raises(KeyboardInterrupt):  # after the learning rate fell once
+        train(settings, tmp_path / "stopped", device="cpu", data=data, listeners=[stop])
+    train(settings, tmp_path / "stopped", device="cpu", data=data, resume=True)
+    assert same_result(tmp_path / "whole", tmp_path / "stopped")
+
+
+def test_plateau_needs_dev(config: Path, tmp_path: Path) -> None:
+    settings = Config.read(config, ["training.schedule=plateau", "data.dev="])
+    with pytest.raises(InputError, match=r"schedule is plateau.* but there is no dev; set data\.dev, or"):
+        train(settings, tmp_path / "run", device="cpu")
 
 
 @pytest.mark.parametrize(

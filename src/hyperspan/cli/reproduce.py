@@ -30,7 +30,12 @@ def reproduce(
             "--rows", help="Only these rows, repeated or separated by commas. Default: all rows with a configuration."
         ),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="Random seeds, separated by commas.")] = "1,2,3",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Random seeds, separated by commas. Default: the seeds of each row, mostly 1,2,3.", show_default=False
+        ),
+    ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder for models, predictions, results and tables.")
     ] = Path("runs/reproduce"),
@@ -43,6 +48,10 @@ def reproduce(
         bool, typer.Option("--no-train", help="Do not train; tabulate finished rows, whatever their configuration.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Retrain started and finished rows.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Rows to train at once, each in its own process.")] = 1,
+    record: Annotated[
+        bool, typer.Option("--record", help="Add finished rows to experiments/results in a clone of the repository.")
+    ] = False,
     device: TrainingDevice = "auto",
     threads: Threads = None,
     format_: Format = "table",
@@ -56,6 +65,7 @@ def reproduce(
     Example: hyperspan reproduce --list
     """
     from hyperspan.reproduce.command import Request, list_rows, make_table
+    from hyperspan.reproduce.results import CHECKOUT, recorded_file
 
     request = Request(
         data=data,
@@ -70,6 +80,9 @@ def reproduce(
         force=force,
         device=device,
         threads=threads,
+        jobs=jobs,
+        record=record,
+        recorded=recorded_file(data) if CHECKOUT.is_dir() else None,
     )
     if list_:
         list_rows(request)
@@ -81,7 +94,9 @@ def reproduce(
         make_table(table, request, format_)
 
 
-def _seeds(given: str) -> tuple[int, ...]:
+def _seeds(given: str | None) -> tuple[int, ...]:
+    if given is None:
+        return ()
     parts = split_names([given])
     if not parts or not all(part.isdecimal() and len(part) < 10 for part in parts):
         raise InputError(f"--seeds {given!r} is not a list of whole numbers; write for example --seeds 1,2,3")

@@ -6,9 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import chain
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -18,11 +21,14 @@ from hyperspan.evaluation.tables import Section, as_markdown, print_sections
 from hyperspan.files import Target
 from hyperspan.reproduce.configs import changed_key, config_of, finished_result
 from hyperspan.reproduce.plots import draw_scores, draw_speed
-from hyperspan.reproduce.results import folder_of, read_results
+from hyperspan.reproduce.results import Result, folder_of, read_results, record
 from hyperspan.reproduce.rows import ROWS, Row, corpus_named, rows_for, rows_named
 from hyperspan.reproduce.statistics import count, sections
 from hyperspan.reproduce.summaries import Results, RowSummary, summaries
 from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
+
+if TYPE_CHECKING:
+    from hyperspan.training.events import Listener
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Request:
     rows: tuple[str, ...]
     """The requested rows; empty for all."""
     seeds: tuple[int, ...]
+    """The requested seeds; empty for the usual ones of each row."""
     output: Path
     configs: Path
     overrides: tuple[str, ...]
@@ -42,6 +49,12 @@ class Request:
     force: bool
     device: str
     threads: int | None
+    jobs: int = 1
+    """How many rows are trained at once."""
+    record: bool = False
+    """Whether the finished rows are added to those that the repository holds."""
+    recorded: Path | None = None
+    """The file of results that the repository holds, to be tabulated with those in the output folder."""
 
     @property
     def folder(self) -> Path:
@@ -77,6 +90,8 @@ def make_table(table: str, request: Request, format_: str) -> None:
         "ambiguity": _ambiguity,
     }
     made = makers[table](request)
+    if request.record:
+        _record(request)
     values = json.dumps(made.values, indent=2, ensure_ascii=False)
     request.folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -98,6 +113,15 @@ def make_table(table: str, request: Request, format_: str) -> None:
     _say(f"wrote {', '.join(str(path) for path in written)}")
     if made.failed:
         raise TrainingError(f"not all rows could be trained: {'; '.join(made.failed)}")
+
+
+def _record(request: Request) -> None:
+    """Add all finished rows of the output folder to the recorded results."""
+    if not request.recorded:
+        raise InputError("--record writes to experiments/results of a clone of the repository, and this is none")
+    found = read_results(request.output, request.data, [*ROWS.values()], request.seeds or range(1, 100))
+    number = record((result for results in found.values() for result in results), request.recorded)
+    _say(f"{request.recorded} holds {number} runs")
 
 
 @dataclass(frozen=True)
@@ -170,7 +194,7 @@ def _finished(
 
 def _summaries(request: Request, rows: Sequence[Row], against: str | None) -> list[RowSummary]:
     others = [ROWS[against]] if against else []
-    results = read_results(request.output, request.data, [*rows, *others], request.seeds)
+    results = read_results(request.output, request.data, [*rows, *others], request.seeds, request.recorded)
     _report_changed(request, results)
     return summaries(rows, results, against)
 
@@ -245,10 +269,18 @@ def _values(request: Request, rows: Sequence[Row], found: Sequence[RowSummary]) 
 
 
 def _train(request: Request, rows: Sequence[Row]) -> list[str]:
-    """Train unfinished rows, one seed after the other; return the failures."""
+    """Train unfinished rows; return the failures. Rows that decode trained models come after those."""
     if not request.train:
         return []
     todo = _unfinished(request, _configured(request, rows))
+    failed: list[str] = []
+    for decodes in (False, True):
+        part = [(seed, row) for seed, row in todo if row.decodes == decodes]
+        failed += _train_side_by_side(request, part) if request.jobs > 1 else _train_in_turn(request, part)
+    return failed
+
+
+def _train_in_turn(request: Request, todo: Sequence[tuple[int, Row]]) -> list[str]:
     failed = []
     for number, (seed, row) in enumerate(todo, start=1):
         try:
@@ -258,6 +290,26 @@ def _train(request: Request, rows: Sequence[Row]) -> list[str]:
             _say(failed[-1])
         except KeyboardInterrupt:
             _say(f"stopped; the same command goes on with {row.name}, seed {seed}, in {request.output}{os.sep}")
+            raise
+    return failed
+
+
+def _train_side_by_side(request: Request, todo: Sequence[tuple[int, Row]]) -> list[str]:
+    """Train several rows at once, each in a process of its own."""
+    failed = []
+    with ProcessPoolExecutor(request.jobs, get_context("spawn")) as pool:
+        runs = {pool.submit(_run, request, row, seed): (row, seed) for seed, row in todo}
+        try:
+            for number, run in enumerate(as_completed(runs), start=1):
+                row, seed = runs[run]
+                try:
+                    _say(f"{row.name}, seed {seed} ({number} of {len(todo)}): finished, F1 {100 * run.result().f1:.2f}")
+                except TrainingError as error:
+                    failed.append(f"{row.name}, seed {seed}: {error}")
+                    _say(failed[-1])
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            _say(f"stopped; the same command goes on in {request.output}{os.sep}")
             raise
     return failed
 
@@ -279,8 +331,8 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
 
 def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
     """The seeds and rows that need training, in this order; mistakes raise errors now, not after hours."""
-    first = request.seeds[0]
-    wanted = [(seed, row) for seed in request.seeds for row in rows if seed == first or row.part == "test"]
+    seeds = {row: (request.seeds or row.seeds)[: row.runs if row.part == "dev" else None] for row in rows}
+    wanted = [(seed, row) for seed in sorted(set(chain(*seeds.values()))) for row in rows if seed in seeds[row]]
     configs = {row: config_of(row, request.data, request.configs, request.data_dir, request.overrides) for row in rows}
     todo = [
         (seed, row)
@@ -299,25 +351,30 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
 
 
 def _train_one(request: Request, row: Row, seed: int, place: str) -> None:
-    from hyperspan.reproduce.run import run_row
     from hyperspan.training.display import TrainingDisplay
 
     _say(f"{row.name}, seed {seed} ({place})")
     with TrainingDisplay(Console(stderr=True)) as display:
-        result = run_row(
-            row,
-            request.data,
-            seed,
-            request.output,
-            request.device,
-            configs=request.configs,
-            data_dir=request.data_dir,
-            overrides=request.overrides,
-            threads=request.threads,
-            force=request.force,
-            listeners=[display],
-        )
-    _say(f"{row.name}, seed {seed}: finished, test F1 {100 * result.f1:.2f}")
+        result = _run(request, row, seed, display)
+    _say(f"{row.name}, seed {seed}: finished, {row.part} F1 {100 * result.f1:.2f}")
+
+
+def _run(request: Request, row: Row, seed: int, *listeners: Listener) -> Result:
+    from hyperspan.reproduce.run import run_row
+
+    return run_row(
+        row,
+        request.data,
+        seed,
+        request.output,
+        request.device,
+        configs=request.configs,
+        data_dir=request.data_dir,
+        overrides=request.overrides,
+        threads=request.threads,
+        force=request.force,
+        listeners=listeners,
+    )
 
 
 def _say(text: str) -> None:

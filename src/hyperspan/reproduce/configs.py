@@ -95,6 +95,17 @@ def changed_key(result: Result, config: Config) -> str | None:
     return None
 
 
+def differences(config: Config) -> dict[str, dict[str, Any]]:
+    """The values of a configuration that differ from the defaults, by section and key; files by their names, and
+    without the corpora."""
+    tables = {
+        section: {key: _name(value) for key, value in values.items() if value != _DEFAULTS.get(section, {}).get(key)}
+        for section, values in config.tables().items()
+        if section != "data"
+    }
+    return {section: values for section, values in tables.items() if values}
+
+
 def _name(value: object) -> object:
     """The last part of a path."""
     if isinstance(value, list | tuple):  # a result that was read has lists

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from hyperspan.errors import InputError
 from hyperspan.evaluation.significance import Counts
 from hyperspan.files import Target
-from hyperspan.reproduce.rows import Row
+from hyperspan.reproduce.rows import ROWS, Row
 from hyperspan.training.log import read_log
 
 RESULT, PREDICTIONS, MODEL = "result.json", "predictions.jsonl", "model"
@@ -23,13 +23,19 @@ COUNTED = ("right", "predicted", "gold")
 
 @dataclass(frozen=True)
 class Result:
-    """A trained row of one seed, scored on test once."""
+    """A trained row of one seed, scored on test once, or on dev alone where a setting is being chosen."""
 
     row: str
     data: str
     seed: int
-    dev_f1: float | None
-    """The dev F1 of the finished model, as a fraction; None without dev."""
+    config: Mapping[str, Mapping[str, Any]]
+    """The settings that differ from the defaults, by section and key."""
+    dev: Mapping[str, Any] | None
+    """The report on dev of the finished model, as `hyperspan evaluate --format json` prints it; None without dev."""
+    test: Mapping[str, Any] | None
+    """The same on test; None if only dev was scored."""
+    counts: Counts = field(compare=False)
+    """(sentences, 3): correct, predicted and gold mentions of each sentence of the part that was scored last."""
     best_epoch: int
     epochs: int
     """The number of epochs trained."""
@@ -38,38 +44,60 @@ class Result:
     """The training time of all epochs."""
     device: str
     """The device used for training and scoring."""
+    machine: str
+    """Its name."""
     version: str
     """The version of hyperspan."""
-    config: Mapping[str, Mapping[str, Any]]
-    test: Mapping[str, Any]
-    """The report on test, as `hyperspan evaluate --format json` prints it."""
-    counts: Counts = field(compare=False)
-    """(sentences, 3): correct, predicted and gold mentions of each test sentence."""
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """The report on the part that the row is scored on."""
+        report = self.dev if self.test is None else self.test
+        assert report is not None
+        return report
 
     @property
     def f1(self) -> float:
-        return self.test["micro"]["f1"]
+        return self.report["micro"]["f1"]
+
+    @property
+    def dev_f1(self) -> float | None:
+        return None if self.dev is None else self.dev["micro"]["f1"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        columns = zip(COUNTED, self.counts.T.tolist(), strict=True)
+        return {**vars(self), "counts": {name: " ".join(map(str, column)) for name, column in columns}}
 
     def write(self, path: Path) -> None:
         """Write the result as JSON, atomically."""
-        columns = zip(COUNTED, self.counts.T.tolist(), strict=True)
-        given = {**vars(self), "counts": {name: " ".join(map(str, column)) for name, column in columns}}
         with Target(str(path), force=True).open() as file:
-            file.write(json.dumps(given, indent=1, ensure_ascii=False) + "\n")
+            file.write(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], source: str) -> Result:
+        """Check and convert what :meth:`to_dict` made; `source` says where it is from."""
+        try:
+            counts = np.array([given["counts"][name].split() for name in COUNTED], dtype=np.int64).T
+            found = cls(**{**given, "counts": counts})
+            for part in ("micro", "overlapping", "non_overlapping"):
+                _ = found.report[part]["precision"], found.report[part]["recall"], found.report[part]["f1"]
+        except (AssertionError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{source} is not a result of hyperspan reproduce ({error}); remove it to train that row again"
+            ) from None
+        return found
 
     @classmethod
     def read(cls, path: Path) -> Result:
         """Read a result that :meth:`write` wrote."""
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
-            counts = np.array([given["counts"][name].split() for name in COUNTED], dtype=np.int64).T
-            found = cls(**{**given, "counts": counts})
-            _ = found.f1, found.test["overlapping"]["f1"], found.test["non_overlapping"]["f1"]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except ValueError as error:
             raise InputError(
                 f"{path} is not a result of hyperspan reproduce ({error}); remove it to train that row again"
             ) from None
-        return found
+        return cls.from_dict(given, str(path))
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
@@ -77,15 +105,61 @@ def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
     return output / data / row.name / f"seed-{seed}"
 
 
-def read_results(output: Path, data: str, rows: Iterable[Row], seeds: Sequence[int]) -> dict[str, list[Result]]:
-    """The finished seeds of each row, by its name; rows without any are left out."""
+CHECKOUT = Path(__file__).parents[3] / "experiments"
+"""The experiments of the repository; not there in an installed package."""
+_SCORES = ("micro", "overlapping", "non_overlapping", "by_width", "words_per_second")
+"""The parts of a report that are recorded."""
+
+
+def read_results(
+    output: Path, data: str, rows: Iterable[Row], seeds: Sequence[int], recorded: Path | None = None
+) -> dict[str, list[Result]]:
+    """The finished seeds of each row, by its name; rows without any are left out.
+
+    A seed that is not in the output folder is looked for in the file of recorded results. Without `seeds`, each row has
+    its usual number of them.
+    """
+    known = read_recorded(recorded) if recorded is not None else {}
     found: dict[str, list[Result]] = {}
     for row in rows:
-        files = [folder_of(output, data, row, seed) / RESULT for seed in seeds]
-        results = [Result.read(file) for file in files if file.is_file()]
-        if results:
-            found[row.name] = results
+        results = [_result(output, data, row, seed, known) for seed in seeds or row.seeds]
+        if finished := [result for result in results if result is not None]:
+            found[row.name] = finished
     return found
+
+
+def _result(output: Path, data: str, row: Row, seed: int, recorded: Mapping[tuple[str, int], Result]) -> Result | None:
+    file = folder_of(output, data, row, seed) / RESULT
+    return Result.read(file) if file.is_file() else recorded.get((row.name, seed))
+
+
+def recorded_file(data: str) -> Path:
+    """The file of recorded results on a corpus."""
+    return CHECKOUT / "results" / "paper" / f"{data}.jsonl"
+
+
+def read_recorded(path: Path) -> dict[tuple[str, int], Result]:
+    """The recorded results, by row and seed; none if the file is not there."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    results = [Result.from_dict(json.loads(line), f"line {number} of {path}") for number, line in enumerate(lines, 1)]
+    return {(result.row, result.seed): result for result in results}
+
+
+def record(results: Iterable[Result], path: Path) -> int:
+    """Add results to a file of recorded results, a line each, in place of earlier ones; return how many it holds."""
+    known = read_recorded(path) | {(result.row, result.seed): result for result in results}
+    order = {name: place for place, name in enumerate(ROWS)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Target(str(path), force=True).open() as file:
+        for _, result in sorted(known.items(), key=lambda item: (order.get(item[0][0], len(order)), item[0])):
+            short = replace(result, dev=_shortened(result.dev), test=_shortened(result.test))
+            file.write(json.dumps(short.to_dict(), ensure_ascii=False) + "\n")
+    return len(known)
+
+
+def _shortened(report: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A report without what the tables do not need."""
+    return None if report is None else {part: report[part] for part in _SCORES if part in report}
 
 
 @dataclass(frozen=True)

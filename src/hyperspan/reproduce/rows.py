@@ -9,6 +9,8 @@ from typing import Literal
 
 from hyperspan.errors import InputError
 
+IGNORES_WIDE_STARTS = "segmental-ignoring-wide-starts"
+"""The kind of a model whose loss ignores words and types where only mentions wider than c start."""
 Figures = tuple[float | None, float | None, float]
 """Precision, recall and F1 on test in percent, as the paper prints them; None where it reports only F1."""
 
@@ -20,6 +22,7 @@ GROUPS = {
     "ablation": "Ablations",
     "paper": "The paper's own settings",
     "beta": "The paper's own settings: β, scored on dev",
+    "limit": "The paper's own settings: readings of c=6",
 }
 """The parts of the tables, in their order, with their titles."""
 
@@ -63,7 +66,19 @@ class Row:
     data: tuple[str, ...] = tuple(CORPORA)
     """The corpora of the row."""
     part: Literal["dev", "test"] = "test"
-    """The part it is scored on: dev for settings that are being selected, with only the first seed."""
+    """The part it is scored on: dev for settings that are being selected."""
+    runs: int = 3
+    """How many seeds it is trained with, unless the user names seeds."""
+    learns_from: Literal["", "narrow train", "narrow train and dev", "cut"] = ""
+    """How sentences with mentions wider than c are treated in training: as they are, left out of train, left out of
+    train and dev, or their wide mentions cut to the first c words."""
+    decodes: bool = False
+    """Whether it is not trained: the trained models of `base` decode with its overrides."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that it is trained with, unless the user names others."""
+        return tuple(range(1, self.runs + 1))
 
     @property
     def file(self) -> str:
@@ -75,7 +90,8 @@ class Row:
         """The title in tables that mix groups."""
         if self.base:
             return f"{ROWS[self.base].title} {self.title}"
-        after = {"structure": ", neural", "paper": ", paper's settings", "beta": ", paper's settings"}
+        own = ", paper's settings"
+        after = {"structure": ", neural", "paper": own, "beta": own, "limit": own}
         return self.title + after.get(self.group, "")
 
 
@@ -119,7 +135,14 @@ MAIN = (
 
 _PRINTED = {row.name: row for row in MAIN}
 PAPER = tuple(
-    Row(f"paper-{name}", _PRINTED[f"sh-{name}"].title, "paper", paper=_PRINTED[f"sh-{name}"].paper, data=("genia",))
+    Row(
+        f"paper-{name}",
+        _PRINTED[f"sh-{name}"].title,
+        "paper",
+        paper=_PRINTED[f"sh-{name}"].paper,
+        data=("genia",),
+        runs=5,
+    )
     for name in ("6", "6-char", "n", "n-char")
 )
 """SH with the paper's settings instead of ours."""
@@ -132,9 +155,10 @@ BETAS = tuple(
         overrides=(f"training.beta={beta:g}",),
         data=row.data,
         part="dev",
+        runs=1,
     )
     for row in PAPER
-    for beta in (1.0, 1.5, 2.0, 2.5, 3.0)
+    for beta in (1.0, 1.5, 2.0, 2.5, 3.0, *((4.0, 5.0) if row.name == "paper-6" else ()))
 )
 """Rows for choosing β on dev; the best value goes into the configuration."""
 
@@ -142,7 +166,7 @@ _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),
     "margin": ("− softmax-margin", ("training.softmax_margin=false",)),
     "pretrained": ("− pretrained vectors", ("words.vectors=",)),
-    "interactions": ("− interactions (I → I zeroed)", ("segmental.interactions=false",)),
+    "interactions": ("− interactions (I → I left out in training)", ("segmental.interactions=false",)),
 }
 _ABLATED = {
     ("6", "dropout"): {"ace2004": 71.5, "ace2005": 71.3, "genia": 72.1},
@@ -202,7 +226,7 @@ def _additions(base: Row) -> Iterator[Row]:
     for what, (title, added) in _ADDITIONS.items():
         overrides += added
         name = f"{base.name}-plus-{what}"
-        yield Row(name, title, "ablation", config=base.name, overrides=overrides, base=base.name, data=base.data)
+        yield Row(name, title, "ablation", base.name, overrides, base=base.name, data=base.data, runs=1)
 
 
 def _widths(base: Row) -> Iterator[Row]:
@@ -210,17 +234,48 @@ def _widths(base: Row) -> Iterator[Row]:
     for c in (2, 4, 6, 8, 10, 15):
         title, overrides = f"c = {c}", (f"model.max_width={c}",)
         name = f"{base.name}-width-{c}"
-        yield Row(name, title, "ablation", config=base.name, overrides=overrides, base=base.name, data=base.data)
+        yield Row(name, title, "ablation", base.name, overrides, base=base.name, data=base.data, runs=1)
+
+
+def _zeroed(base: Row) -> Row:
+    """The trained model of a row without its scores of I → I."""
+    title, overrides = "− interactions (I → I zeroed after training)", ("segmental.interactions=false",)
+    paper = {data: (None, None, f1) for data, f1 in _ABLATED.get((base.name[-1], "interactions"), {}).items()}
+    name = f"{base.name}-zeroed"
+    return Row(name, title, "ablation", base.name, overrides, paper, base.name, base.data, decodes=True)
+
+
+def _limits(base: Row, free: Row) -> Iterator[Row]:
+    """Other readings of how the paper's c=6 may treat mentions wider than c; `free` is c=n."""
+    common = {"group": "limit", "config": base.name, "paper": base.paper, "base": base.name, "data": base.data}
+    ignoring = (f"model.kind={IGNORES_WIDE_STARTS}",)
+    yield Row(
+        f"{base.name}-narrow-train",
+        "sentences with wide mentions left out of train",
+        learns_from="narrow train",
+        **common,
+    )
+    yield Row(f"{base.name}-narrow", "… and of dev", learns_from="narrow train and dev", **common)
+    yield Row(f"{base.name}-cut", "wide mentions cut to their first six words in train", learns_from="cut", **common)
+    yield Row(f"{base.name}-ignored", "starts of wide mentions left out of the loss", overrides=ignoring, **common)
+    of_free = {**common, "config": free.name, "base": free.name}
+    limit = ("model.max_width=6",)
+    yield Row(f"{free.name}-decoded-6", "c=n trained, c=6 decoded", overrides=limit, decodes=True, **of_free)
 
 
 _SIX, _, _N, _N_CHAR = PAPER
-PAPER_VARIANTS = (*_ablations(_N, "n"), *_widths(_N), *_ablations(_SIX, "6"), *_additions(_N_CHAR))
+LIMITS = tuple(_limits(_SIX, _N))
+"""Readings of c=6."""
+PAPER_VARIANTS = (
+    *(*_ablations(_N, "n"), _zeroed(_N), *_widths(_N)),
+    *(*_ablations(_SIX, "6"), _zeroed(_SIX), *_additions(_N_CHAR)),
+)
 """The paper's settings with ablations, with another c, and on the way to ours."""
 
 TABLES = {
     "main": MAIN,
     "ablation": (_PRINTED["sh-n"], _PRINTED["sh-6"], *ABLATIONS),
-    "paper": (*PAPER, *BETAS, *PAPER_VARIANTS),
+    "paper": (*PAPER, *BETAS, *PAPER_VARIANTS, *LIMITS),
 }
 """The rows of each table that trains them."""
 ROWS = {row.name: row for row in (*MAIN, *ABLATIONS, *TABLES["paper"])}

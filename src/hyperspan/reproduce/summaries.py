@@ -53,7 +53,7 @@ def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = (
     """Summarise the seeds of one row, compared with the seeds of another row."""
 
     def mean(part: str, measure: str) -> float:
-        return statistics.fmean(result.test[part][measure] for result in results)
+        return statistics.fmean(result.report[part][measure] for result in results)
 
     def scores(part: str) -> dict[str, float]:
         return {measure: mean(part, measure) for measure in ("precision", "recall", "f1")}
@@ -69,8 +69,8 @@ def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = (
         dev_f1=statistics.fmean(dev) if dev else None,
         overlapping=scores("overlapping"),
         non_overlapping=scores("non_overlapping"),
-        words_per_second=statistics.fmean(result.test["words_per_second"] for result in results),
-        device=", ".join(sorted({result.device for result in results})),
+        words_per_second=statistics.fmean(result.report["words_per_second"] for result in results),
+        device=", ".join(sorted({result.machine for result in results})),
         parameters=results[0].parameters,
         seconds=statistics.fmean(result.seconds for result in results),
         difference=compared(results, against) if against and against[0].row != row.name else None,

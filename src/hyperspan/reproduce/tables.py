@@ -39,7 +39,7 @@ def main_sections(
 def _main_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[int]) -> list[str]:
     paper = [NO_VALUE if value is None else f"{value:.1f}" for value in row.paper.get(data, (None,) * 3)]
     if found is None:
-        return [row.label, *paper, *[NO_VALUE] * 9, f"0 of {len(seeds)}"]
+        return [row.label, *paper, *[NO_VALUE] * 9, f"0 of {len(seeds or row.seeds)}"]
     return [
         row.label,
         *paper,
@@ -48,7 +48,7 @@ def _main_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[in
         *_difference(found),
         f"{found.words_per_second:,.0f}",
         f"{found.parameters:,}",
-        f"{len(found.seeds)} of {len(seeds)}",
+        f"{len(found.seeds)} of {len(seeds or row.seeds)}",
     ]
 
 
@@ -94,7 +94,7 @@ def _ablation_line(row: Row, found: RowSummary | None, data: str, seeds: Sequenc
         f"{whole[2] - paper[2]:+.1f}" if paper and whole else NO_VALUE,
     ]
     if found is None:
-        return [row.title, *cells, *[NO_VALUE] * 6, f"0 of {len(seeds)}"]
+        return [row.title, *cells, *[NO_VALUE] * 6, f"0 of {len(seeds or row.seeds)}"]
     return [
         row.title,
         *cells,
@@ -102,7 +102,7 @@ def _ablation_line(row: Row, found: RowSummary | None, data: str, seeds: Sequenc
         _percent(found.f1),
         *_deviation_and_interval(found),
         *_difference(found),
-        f"{len(found.seeds)} of {len(seeds)}",
+        f"{len(found.seeds)} of {len(seeds or row.seeds)}",
     ]
 
 
@@ -112,7 +112,8 @@ def state_lines(
     """Each row with its progress: one word for all seeds if they agree, or one per seed."""
     for row in rows:
         file = configs / data / row.file
-        states = [state_of(folder_of(output, data, row, seed)) for seed in seeds]
+        wanted = seeds or row.seeds
+        states = [state_of(folder_of(output, data, row, seed)) for seed in wanted]
         finished = [state.f1 for state in states if state.f1 is not None]
         if not file.is_file() and not finished:
             yield row, f"config missing: {file}"
@@ -122,7 +123,7 @@ def state_lines(
         elif len({str(state) for state in states}) == 1:
             yield row, str(states[0])
         else:
-            yield row, "; ".join(f"seed {seed}: {state}" for seed, state in zip(seeds, states, strict=True))
+            yield row, "; ".join(f"seed {seed}: {state}" for seed, state in zip(wanted, states, strict=True))
 
 
 def _by_group(rows: Sequence[Row], header: Sequence[str], lines: dict[str, list[str]], note: str) -> list[Section]:

@@ -28,6 +28,7 @@ _HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'
 _ENDINGS = {
     "epochs": "all epochs are done",
     "patience": "the scores got no better for a while",
+    "plateau": "a lower learning rate no longer helps",
 }
 
 

@@ -97,7 +97,7 @@ class Hint(TrainingEvent):
 
 @dataclass(frozen=True)
 class RunEnded(TrainingEvent):
-    """Training ended, after all epochs or by early stopping (patience)."""
+    """Training ended, after all epochs or by early stopping (patience, or the end of the schedule plateau)."""
 
     name = "end"
     epoch: int

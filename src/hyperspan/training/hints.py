@@ -43,7 +43,7 @@ class RunOutcome:
     """How a run ended."""
 
     stopped: str
-    """The reason: "epochs" or "patience"."""
+    """The reason: "epochs", "patience" or "plateau"."""
     dev: Mapping[str, float]
     """Precision, recall and F1 of the best model."""
     train_f1: float | None
@@ -134,6 +134,8 @@ def _about_length(settings: RunSettings, scores: Sequence[EpochScore], outcome: 
                 f"the run stopped after {scores[-1].epoch:,} of {training.epochs:,} epochs, {training.patience:,} without a better dev "
                 f"F1; go on with --set training.patience={2 * training.patience} --resume"
             )
+        return
+    if outcome.stopped == "plateau":
         return
     last = -(-len(scores) // 4)
     before, after = scores[:-last], scores[-last:]

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import torch
 from torch import Tensor
@@ -73,6 +73,8 @@ class Trainer:
         """All training sentences of this process, cached if each step needs them all."""
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
+        self.stale_scores = 0
+        """The dev scores in a row without a better F1, since the schedule `plateau` last lowered the learning rate."""
         self.loss_sum = 0.0
         """The sum of losses over the sentences of the epoch so far."""
         self.unrepresentable = 0
@@ -99,7 +101,7 @@ class Trainer:
         self._emit(self._started())
         if self.step == 0:
             self.save_checkpoint()
-        while self.epoch < self.config.epochs and not self._has_stalled:
+        while self.epoch < self.config.epochs and not self._ending:
             self._run_epoch()
         self._emit(
             RunEnded(
@@ -107,20 +109,31 @@ class Trainer:
                 best_epoch=self.best_epoch,
                 best_f1=self.best_f1,
                 seconds=time.monotonic() - began,
-                stopped="patience" if self._has_stalled else "epochs",
+                stopped=self._ending or "epochs",
             )
         )
         return self.best_f1
 
     @property
-    def _has_stalled(self) -> bool:
-        """Whether F1 has not improved for too long; patience starts only once something is found.
+    def reductions(self) -> int:
+        """How often the schedule `plateau` has lowered the learning rate."""
+        return self.optimisation.reductions
 
-        A run never ends at an unscored epoch, which may be better.
+    @reductions.setter
+    def reductions(self, times: int) -> None:
+        self.optimisation.reductions = times
+
+    @property
+    def _ending(self) -> Literal["", "patience", "plateau"]:
+        """Why training ends before its last epoch, if it does: F1 has not improved for too long.
+
+        Patience starts only once something is found. A run never ends at an unscored epoch, which may be better.
         """
+        if self.reductions > self.config.plateau_reductions:
+            return "plateau"
         patience = self.config.patience
         waited = patience and self.best_f1 and self.epoch - self.best_epoch >= patience
-        return bool(waited and self._is_scored(self.epoch))
+        return "patience" if waited and self._is_scored(self.epoch) else ""
 
     def _is_scored(self, epoch: int) -> bool:
         return epoch % self.config.eval_epochs == 0 or epoch >= self.config.epochs
@@ -230,7 +243,15 @@ class Trainer:
                 self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
                 if self.processes.is_first:
                     save_model(self.model, self.folder)
+        if self.config.schedule == "plateau":
+            self._wait_for_better(best)
         return scores, best
+
+    def _wait_for_better(self, best: bool) -> None:
+        """Lower the learning rate after too many dev scores in a row that are no better."""
+        self.stale_scores = 0 if best else self.stale_scores + 1
+        if self.stale_scores > self.config.plateau_patience:
+            self.reductions, self.stale_scores = self.reductions + 1, 0
 
     def _add_losses(self, losses: list[Tensor]) -> None:
         """Sum the results of some steps; a non-finite loss ends training."""
@@ -262,7 +283,7 @@ class Trainer:
         self.saved = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
-        names = ("step", "epoch", "best_f1", "best_epoch", "loss_sum", "unrepresentable")
+        names = ("step", "epoch", "best_f1", "best_epoch", "loss_sum", "unrepresentable", "stale_scores", "reductions")
         return {name: getattr(self, name) for name in names}
 
     def resume(self) -> None:

@@ -64,6 +64,8 @@ class Optimisation:
         self.optimizer = self._new_optimizer()
         self.average = [p.detach().clone() for p in self.parameters] if self.config.ema_decay else None
         self.step = 0
+        self.reductions = 0
+        """How often the schedule `plateau` has lowered the learning rate."""
 
     def _grouped(
         self, whole: nn.Module, learnt: Collection[nn.Parameter]
@@ -155,6 +157,8 @@ class Optimisation:
         if config.schedule == "cosine":
             progress = (epoch - config.warmup_epochs) / max(config.epochs - config.warmup_epochs, 1e-9)
             return highest * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
+        if config.schedule == "plateau":
+            return highest * config.plateau_factor**self.reductions
         return highest / (1 + config.learning_rate_decay * int(epoch)) if config.schedule == "decay" else highest
 
     @contextmanager

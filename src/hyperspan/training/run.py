@@ -166,6 +166,11 @@ def _read(
         validate(typical(config))
     data = data or read_data(config, problems)
     train, dev = _teaching(data.train, config, problems), data.dev
+    if config.training.schedule == "plateau" and not dev:
+        raise InputError(
+            "training.schedule is plateau, which waits for better dev scores, but there is no dev; set data.dev, or the "
+            "schedule to constant or cosine"
+        )
     check_data(config, train, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
     check_annotated(config, train)
     corpus = CorpusFacts.of(train)
