@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, safe for colour-blind readers.
-COLOURS = dict(zip(GROUPS, ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"), strict=True))
+COLOURS = dict(
+    zip(
+        GROUPS,
+        ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442", "#000000"),
+        strict=True,
+    )
+)
 
 BESIDE = [
     *((across, up, side) for up in (0, 8, -8, 14, -14, 20, -20) for across, side in ((7, "left"), (-7, "right"))),
