@@ -7,10 +7,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import chain
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -89,6 +91,8 @@ def make_table(table: str, request: Request, format_: str) -> None:
         "statistics": _statistics,
         "ambiguity": _ambiguity,
     }
+    if request.record and not request.recorded:
+        raise InputError("--record writes to experiments/results of a clone of the repository, and this is none")
     made = makers[table](request)
     if request.record:
         _record(request)
@@ -117,8 +121,7 @@ def make_table(table: str, request: Request, format_: str) -> None:
 
 def _record(request: Request) -> None:
     """Add all finished rows of the output folder to the recorded results."""
-    if not request.recorded:
-        raise InputError("--record writes to experiments/results of a clone of the repository, and this is none")
+    assert request.recorded is not None
     found = read_results(request.output, request.data, [*ROWS.values()], request.seeds or range(1, 100))
     number = record((result for results in found.values() for result in results), request.recorded)
     _say(f"{request.recorded} holds {number} runs")
@@ -276,7 +279,8 @@ def _train(request: Request, rows: Sequence[Row]) -> list[str]:
     failed: list[str] = []
     for decodes in (False, True):
         part = [(seed, row) for seed, row in todo if row.decodes == decodes]
-        failed += _train_side_by_side(request, part) if request.jobs > 1 else _train_in_turn(request, part)
+        at_once = request.jobs > 1 and not decodes  # several that decode could train the same missing model
+        failed += _train_side_by_side(request, part) if at_once else _train_in_turn(request, part)
     return failed
 
 
@@ -297,7 +301,8 @@ def _train_in_turn(request: Request, todo: Sequence[tuple[int, Row]]) -> list[st
 def _train_side_by_side(request: Request, todo: Sequence[tuple[int, Row]]) -> list[str]:
     """Train several rows at once, each in a process of its own."""
     failed = []
-    with ProcessPoolExecutor(request.jobs, get_context("spawn")) as pool:
+    others = active_children()
+    with ProcessPoolExecutor(request.jobs, get_context("spawn"), signal, (SIGINT, SIG_IGN)) as pool:
         runs = {pool.submit(_run, request, row, seed): (row, seed) for seed, row in todo}
         try:
             for number, run in enumerate(as_completed(runs), start=1):
@@ -307,9 +312,17 @@ def _train_side_by_side(request: Request, todo: Sequence[tuple[int, Row]]) -> li
                 except TrainingError as error:
                     failed.append(f"{row.name}, seed {seed}: {error}")
                     _say(failed[-1])
-        except KeyboardInterrupt:
+        except BrokenProcessPool:
+            raise TrainingError(
+                "a process that trained a row was ended from outside, perhaps for want of memory; the same command goes on, "
+                "perhaps with fewer --jobs"
+            ) from None
+        except BaseException as error:  # or the rows that wait would still be trained
             pool.shutdown(wait=False, cancel_futures=True)
-            _say(f"stopped; the same command goes on in {request.output}{os.sep}")
+            for process in set(active_children()).difference(others):
+                process.terminate()
+            if isinstance(error, KeyboardInterrupt):
+                _say(f"stopped; the same command goes on in {request.output}{os.sep}")
             raise
     return failed
 

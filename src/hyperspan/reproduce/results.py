@@ -83,21 +83,26 @@ class Result:
             for part in ("micro", "overlapping", "non_overlapping"):
                 _ = found.report[part]["precision"], found.report[part]["recall"], found.report[part]["f1"]
         except (AssertionError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{source} is not a result of hyperspan reproduce ({error}); remove it to train that row again"
-            ) from None
+            raise _no_result(source, error) from None
         return found
+
+    @classmethod
+    def from_json(cls, text: bytes, source: str) -> Result:
+        """Read what :meth:`to_dict` made from JSON."""
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise _no_result(source, error) from None
+        return cls.from_dict(given, source)
 
     @classmethod
     def read(cls, path: Path) -> Result:
         """Read a result that :meth:`write` wrote."""
-        try:
-            given = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(
-                f"{path} is not a result of hyperspan reproduce ({error}); remove it to train that row again"
-            ) from None
-        return cls.from_dict(given, str(path))
+        return cls.from_json(path.read_bytes(), str(path))
+
+
+def _no_result(source: str, error: Exception) -> InputError:
+    return InputError(f"{source} is not a result of hyperspan reproduce ({error}); remove it to train that row again")
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
@@ -140,8 +145,8 @@ def recorded_file(data: str) -> Path:
 
 def read_recorded(path: Path) -> dict[tuple[str, int], Result]:
     """The recorded results, by row and seed; none if the file is not there."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    results = [Result.from_dict(json.loads(line), f"line {number} of {path}") for number, line in enumerate(lines, 1)]
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    results = [Result.from_json(line, f"line {number} of {path}") for number, line in enumerate(lines, 1)]
     return {(result.row, result.seed): result for result in results}
 
 

@@ -169,7 +169,7 @@ BETAS = tuple(
         overrides=(f"training.beta={beta:g}",),
         data=row.data,
         part="dev",
-        runs=1,
+        runs=3 if beta <= 3 else 1,
     )
     for row in PAPER
     for beta in (1.0, 1.5, 2.0, 2.5, 3.0, *((4.0, 5.0) if row.name == "paper-6" else ()))
@@ -259,6 +259,20 @@ def _zeroed(base: Row) -> Row:
     return Row(name, title, "ablation", base.name, overrides, paper, base.name, base.data, decodes=True)
 
 
+def _one_wider(base: Row) -> Row:
+    """c as the number of steps from the first word, so that mentions may have one word more."""
+    return Row(
+        f"{base.name}-wider",
+        "mentions of up to seven words (c counts steps)",
+        "limit",
+        config=base.name,
+        overrides=("model.max_width=7",),
+        paper=base.paper,
+        base=base.name,
+        data=base.data,
+    )
+
+
 def _limits(base: Row, free: Row) -> Iterator[Row]:
     """Other readings of how the paper's c=6 may treat mentions wider than c; `free` is c=n."""
     common = {"group": "limit", "config": base.name, "paper": base.paper, "base": base.name, "data": base.data}
@@ -277,8 +291,8 @@ def _limits(base: Row, free: Row) -> Iterator[Row]:
     yield Row(f"{free.name}-decoded-6", "c=n trained, c=6 decoded", overrides=limit, decodes=True, **of_free)
 
 
-_SIX, _, _N, _N_CHAR = PAPER
-LIMITS = tuple(_limits(_SIX, _N))
+_SIX, _SIX_CHAR, _N, _N_CHAR = PAPER
+LIMITS = (*_limits(_SIX, _N), _one_wider(_SIX), _one_wider(_SIX_CHAR))
 """Readings of c=6."""
 PAPER_VARIANTS = (
     *(*_ablations(_N, "n"), _zeroed(_N), *_widths(_N)),

@@ -19,6 +19,7 @@ from hyperspan.inference.loading import load
 from hyperspan.reproduce.results import MODEL, folder_of
 from hyperspan.reproduce.rows import corpus_named
 from hyperspan.reproduce.summaries import RowSummary
+from hyperspan.reproduce.variants import register
 from hyperspan.training.run import choose_device
 from hyperspan.types import Sentence
 
@@ -36,6 +37,7 @@ def measure(
         raise InputError(f"{test} is not there, which speed is measured on; put it there, or give --data-dir")
     if threads is not None:
         torch.set_num_threads(threads)
+    register()
     place = str(choose_device(device))
     documents = (with_sentences(document, Problems()) for document in read_corpus(str(test)))
     sentences = [sentence.with_mentions(()) for document in documents for sentence in document.sentences]

@@ -51,6 +51,11 @@ class RowSummary:
 
 def summarize(row: Row, results: Sequence[Result], against: Sequence[Result] = ()) -> RowSummary:
     """Summarise the seeds of one row, compared with the seeds of another row."""
+    if any(not np.array_equal(result.counts[:, 2], results[0].counts[:, 2]) for result in results):
+        raise InputError(
+            f"the seeds of {row.name} were not scored on the same sentences; name those that were with --seeds, or train the "
+            "others again with --force, on the same data"
+        )
 
     def mean(part: str, measure: str) -> float:
         return statistics.fmean(result.report[part][measure] for result in results)

@@ -107,13 +107,13 @@ def decode_otherwise(row: Row, trained: Path, folder: Path) -> None:
 
 def _zero_interactions(model: Recognizer) -> None:
     """Set the scores of I → I to zero, which come after those of I → X."""
-    parts, m = model.scorer.parts, len(model.labels)
-    assert isinstance(model.scorer, SegmentalScorer) and model.scorer.interactions and model.scorer.tied
-    parameters = dict(parts.named_parameters())
+    scorer = model.scorer
+    assert isinstance(scorer, SegmentalScorer) and scorer.interactions and scorer.tied
+    parameters = dict(scorer.parts.named_parameters())
     with torch.no_grad():
-        for name, (axis,) in parts.output_axes.items():
+        for name, (axis,) in scorer.parts.output_axes.items():
             outputs = parameters[name].shape[axis]
-            parameters[name].narrow(axis, m, outputs - m).zero_()
+            parameters[name].narrow(axis, scorer.types, outputs - scorer.types).zero_()
 
 
 def _limit_width(model: Recognizer) -> None:
