@@ -23,6 +23,7 @@ from hyperspan.evaluation.tables import Section, as_markdown, print_sections
 from hyperspan.files import Target
 from hyperspan.reproduce.configs import changed_key, config_of, finished_result
 from hyperspan.reproduce.plots import draw_scores, draw_speed
+from hyperspan.reproduce.readings import beta_sections, readings_sections
 from hyperspan.reproduce.results import Result, folder_of, read_results, record
 from hyperspan.reproduce.rows import ROWS, Row, corpus_named, rows_for, rows_named
 from hyperspan.reproduce.statistics import count, sections
@@ -164,16 +165,16 @@ def _paper(request: Request) -> Made:
         raise InputError(f"the paper's own settings are there for genia alone, not for {request.data}")
     rows_named([request.against])
     failed = _train(request, rows)
-    whole, variants = ([row for row in rows if bool(row.base) is varied] for varied in (False, True))
-    found = [
-        *_summaries(request, [row for row in whole if row.part == "test"], request.against),
-        *_summaries(request, [row for row in whole if row.part == "dev"], None),
-    ]
-    compared = _summaries(request, _with_bases(variants), None)
+    results = _results(request, rows, request.against)
+    groups = {group: [row for row in rows if row.group == group] for group in ("paper", "beta", "ablation", "limit")}
+    found = summaries(groups["paper"], results, request.against)
+    compared = summaries([*_with_bases(groups["ablation"]), *groups["limit"], *groups["beta"]], results, None)
     _check_finished(request, [*found, *compared], failed)
     sections = [
-        *main_sections(whole, found, request.data, request.seeds, request.against),
-        *ablation_sections(variants, compared, request.data, request.seeds),
+        *main_sections(groups["paper"], found, request.data, request.seeds, request.against),
+        *beta_sections(results),
+        *ablation_sections(groups["ablation"], compared, request.data, request.seeds),
+        *readings_sections(results, request.data),
     ]
     unique = {summary.row.name: summary for summary in (*compared, *found)}
     return Made(sections, _values(request, rows, list(unique.values())) | {"against": request.against}, {}, failed)
@@ -196,10 +197,15 @@ def _finished(
 
 
 def _summaries(request: Request, rows: Sequence[Row], against: str | None) -> list[RowSummary]:
+    return summaries(rows, _results(request, rows, against), against)
+
+
+def _results(request: Request, rows: Sequence[Row], against: str | None) -> Results:
+    """The finished seeds of the rows and of the one that they are compared with."""
     others = [ROWS[against]] if against else []
     results = read_results(request.output, request.data, [*rows, *others], request.seeds, request.recorded)
     _report_changed(request, results)
-    return summaries(rows, results, against)
+    return results
 
 
 def _check_finished(request: Request, found: Sequence[RowSummary], failed: Sequence[str]) -> None:
