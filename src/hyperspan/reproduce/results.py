@@ -152,7 +152,7 @@ def read_recorded(path: Path) -> dict[tuple[str, int], Result]:
 
 def record(results: Iterable[Result], path: Path) -> int:
     """Add results to a file of recorded results, a line each, in place of earlier ones; return how many it holds."""
-    known = {(result.row, result.seed): result for result in results} | read_recorded(path)
+    known = read_recorded(path) | {(result.row, result.seed): result for result in results}
     order = {name: place for place, name in enumerate(ROWS)}
     path.parent.mkdir(parents=True, exist_ok=True)
     with Target(str(path), force=True).open() as file:
