@@ -15,16 +15,18 @@ def result(row: str, seed: int, right: Sequence[int], gold: int = 2, predicted: 
     counts = np.array([(found, predicted, gold) for found in right], dtype=np.int64)
     scores = dict(zip(("precision", "recall", "f1"), measures(counts.sum(axis=0)).tolist(), strict=True))
     test = {"micro": scores, "overlapping": scores, "non_overlapping": scores, "words_per_second": 1000.0 * seed}
+    test |= {"by_width": {}, "by_label": {"protein": scores}}
     values = {
         "row": row,
         "data": "genia",
         "seed": seed,
-        "dev_f1": 0.7,
+        "dev": test | {"micro": scores | {"f1": 0.7}},
         "best_epoch": 1,
         "epochs": 2,
         "parameters": 1234,
         "seconds": 1.5,
         "device": "cpu",
+        "machine": "a processor",
         "version": "0",
         "config": {"training": {"epochs": 2}},
         "test": test,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,33 +13,23 @@ from pathlib import Path
 import pytest
 
 from hyperspan.cli import main
+from hyperspan.config import Config
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
 from hyperspan.reproduce.results import Result, state_of
 from hyperspan.reproduce.rows import Row, rows_for
 from hyperspan.reproduce.run import run_row
-from tests.cli.process import hyperspan
+from tests.reproduce.corpus import HARBOUR, SMALL, make_corpus
+from tests.reproduce.process import reproduce
 from tests.reproduce.results import result
-
-SMALL = {
-    "words.vectors": "",
-    "words.dimension": 6,
-    "words.tag_dimension": 0,
-    "encoder.layers": 1,
-    "encoder.hidden": 6,
-    "encoder.span_hidden": 6,
-    "training.epochs": 1,
-}
-HARBOUR = Path("src/hyperspan/examples/harbour.data")
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with data/ where the configurations of GENIA look."""
     folder = tmp_path_factory.mktemp("reproduce")
-    (folder / "data" / "genia").mkdir(parents=True)
-    for part in ("train", "dev", "test"):
-        shutil.copy(HARBOUR, folder / "data" / "genia" / f"{part}.data")
+    make_corpus(folder / "data")
     return folder
 
 
@@ -48,12 +37,20 @@ def arguments(home: Path, *given: str, **changes: object) -> list[str]:
     sets = {**SMALL, **{name.replace("__", "."): value for name, value in changes.items()}}
     options = [part for name, value in sets.items() for part in ("--set", f"{name}={value}")]
     where = ["--data-dir", str(home / "data"), "--output", str(home / "out"), "--device", "cpu", "--threads", "1"]
-    return ["reproduce", *given, *where, *options]
+    return [*given, *where, *options]
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, *given: str) -> object:
+    """The exit status of the command in this process."""
+    monkeypatch.setattr(sys, "argv", ["hyperspan", "reproduce", *given])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return stopped.value.code or 0
 
 
 @pytest.fixture(scope="module")
 def trained(home: Path) -> subprocess.CompletedProcess[str]:
-    return hyperspan(*arguments(home, "main", "--rows", "sh-n,sh-6", "--seeds", "1"))
+    return reproduce(*arguments(home, "main", "--rows", "sh-n,sh-6", "--seeds", "1"))
 
 
 def test_rows_are_trained_and_tabulated(home: Path, trained: subprocess.CompletedProcess[str]) -> None:
@@ -68,8 +65,8 @@ def test_rows_are_trained_and_tabulated(home: Path, trained: subprocess.Complete
     folder = home / "out" / "genia" / "sh-n" / "seed-1"
     found = Result.read(folder / "result.json")
     assert found.dev_f1 == found.f1  # dev and test are the same here
-    assert found.epochs == 1 and found.parameters > 0 and found.test["words_per_second"] > 0 and found.seconds > 0
-    assert found.config["training"]["seed"] == 1 and len(found.counts) == 24
+    assert found.epochs == 1 and found.parameters > 0 and found.report["words_per_second"] > 0 and found.seconds > 0
+    assert (found.seed, found.config["training"]["epochs"], len(found.counts)) == (1, 1, 24)
     predicted = [sentence for document in read_corpus(folder / "predictions.jsonl") for sentence in document.sentences]
     assert sum(len(sentence.mentions) for sentence in predicted) == found.counts[:, 1].sum()
     assert sorted(path.name for path in folder.iterdir()) == ["model", "predictions.jsonl", "result.json"]
@@ -80,7 +77,7 @@ def test_rows_are_trained_and_tabulated(home: Path, trained: subprocess.Complete
 def test_what_is_finished_is_not_trained_again(home: Path) -> None:
     file = home / "out" / "genia" / "sh-n" / "seed-1" / "result.json"
     before = file.stat().st_mtime_ns
-    again = hyperspan(*arguments(home, "main", "--rows", "sh-n,sh-6", "--seeds", "1", "--format", "json"))
+    again = reproduce(*arguments(home, "main", "--rows", "sh-n,sh-6", "--seeds", "1", "--format", "json"))
     assert again.returncode == 0, again.stderr
     assert "2 of 2 runs are finished already" in again.stderr and "training" not in again.stderr
     assert file.stat().st_mtime_ns == before
@@ -120,10 +117,7 @@ def test_speed_is_measured_in_one_run(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = ["--data-dir", str(home / "data"), "--output", str(home / "out"), "--device", "cpu", "--seeds", "1"]
-    monkeypatch.setattr(sys, "argv", ["hyperspan", "reproduce", "speed", *where, "--format", "json"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code in (0, None)
+    assert answered(monkeypatch, "speed", *where, "--format", "json") == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert {row["row"] for row in rows} >= {"sh-6", "sh-n"} and all(row["words_per_second"] > 0 for row in rows)
     assert (home / "out" / "genia" / "speed.png").read_bytes().startswith(b"\x89PNG")
@@ -133,7 +127,7 @@ def test_speed_is_measured_in_one_run(
 def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ["main", "--rows", "sh-n", "--seeds", "4"]
     given = arguments(home, *rows, training__epochs=40)
-    process = subprocess.Popen([sys.executable, "-m", "hyperspan", *given], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-m", "hyperspan", "reproduce", *given], stderr=subprocess.DEVNULL)
     folder = home / "out" / "genia" / "sh-n" / "seed-4"
     while state_of(folder).epoch < 2:
         assert process.poll() is None, "it ended before it could be stopped"
@@ -142,12 +136,10 @@ def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], mo
     process.wait()
     reached = state_of(folder).epoch
     assert reached < 40 and not (folder / "result.json").exists()
-    monkeypatch.setattr(sys, "argv", ["hyperspan", *arguments(home, "--list", "--seeds", "4", "--rows", "sh-n,fofe-6")])
-    with pytest.raises(SystemExit):
-        main()
+    assert answered(monkeypatch, *arguments(home, "--list", "--seeds", "4", "--rows", "sh-n,fofe-6")) == 0
     listed = capsys.readouterr().out.splitlines()
     assert len(listed) == 3 and listed[0].split()[0] == "row" and listed[2].endswith(f"epoch {reached} of 40")
-    done = hyperspan(*arguments(home, *rows, training__epochs=reached + 1))
+    done = reproduce(*arguments(home, *rows, training__epochs=reached + 1))
     assert done.returncode == 0, done.stderr
     assert "resumed after epoch" in done.stderr and "1 of 1" in done.stdout
     assert Result.read(folder / "result.json").epochs == reached + 1
@@ -163,13 +155,84 @@ def test_one_row_that_fails_does_not_stop_the_others(
         return result(row.name, 1, [1, 2])
 
     monkeypatch.setattr("hyperspan.reproduce.run.run_row", fail_or_finish)
-    monkeypatch.setattr(sys, "argv", ["hyperspan", *arguments(home, "main", "--rows", "sh-6,sh-n", "--seeds", "7")])
-    with pytest.raises(SystemExit) as stopped:
-        main()
+    status = answered(monkeypatch, *arguments(home, "main", "--rows", "sh-6,sh-n", "--seeds", "7"))
     printed = capsys.readouterr()
-    assert stopped.value.code == 2 and "SH (c=6)" in printed.out
+    assert status == 2 and "SH (c=6)" in printed.out
     assert "not all rows could be trained: sh-6, seed 7: the loss is nan" in printed.err
     assert "sh-n, seed 7: finished, test F1 75.00" in printed.err
+
+
+@pytest.mark.usefixtures("trained")
+def test_rows_are_trained_side_by_side(home: Path, tmp_path: Path) -> None:
+    """With the same results as one after the other, though a third row fails."""
+    (tmp_path / "genia").mkdir()
+    for name, changes in {"sh-6": [], "sh-n": [], "sh-n-char": ["training.lm_loss_weight=1e300"]}.items():
+        config = Config.read(SHIPPED / "genia" / f"{name}.toml", changes)
+        (tmp_path / "genia" / f"{name}.toml").write_text(config.to_toml(), encoding="utf-8")
+    given = arguments(home, "main", "--seeds", "1", "--jobs", "2", "--configs", str(tmp_path))
+    given[given.index("--output") + 1] = str(tmp_path)
+    done = reproduce(*given)
+    assert done.returncode == 2 and "SH (c=6)" in done.stdout and "left out, as their configurations" in done.stderr
+    assert "not all rows could be trained: sh-n-char, seed 1: " in done.stderr.splitlines()[-1]
+    for row in ("sh-6", "sh-n"):
+        one, other = (Result.read(out / "genia" / row / "seed-1" / "result.json") for out in (tmp_path, home / "out"))
+        assert f"{row}, seed 1 (" in done.stderr and f"finished, F1 {100 * one.f1:.2f}" in done.stderr
+        assert (one.f1, one.dev_f1, one.config) == (other.f1, other.dev_f1, other.config)
+        assert (one.counts == other.counts).all()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "rows"), [("1", ["paper-6-narrow", "paper-n-zeroed"]), ("2", ["paper-n-zeroed", "paper-n-decoded-6"])]
+)
+def test_rows_that_decode_come_last_and_in_turn(
+    home: Path, jobs: str, rows: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once might train the same missing model."""
+    begun: list[str] = []
+
+    def finish(row: Row, *given: object, **options: object) -> Result:
+        begun.append(row.name)
+        return result(row.name, 8, [1, 2])
+
+    monkeypatch.setattr("hyperspan.reproduce.run.run_row", finish)
+    answered(monkeypatch, *arguments(home, "main", "--rows", ",".join(rows), "--seeds", "8", "--jobs", jobs))
+    assert begun == rows and capsys.readouterr().err.count("finished, test F1 75.00") == 2
+
+
+@pytest.mark.slow
+def test_an_interrupt_stops_all_processes(home: Path, tmp_path: Path) -> None:
+    """And the rows that wait are not begun."""
+    rows = ["main", "--rows", "sh-6,sh-n,sh-n-char,sh-6-char", "--seeds", "1", "--jobs", "2"]
+    given = arguments(home, *rows, training__epochs=4000)
+    given[given.index("--output") + 1] = str(tmp_path)
+    command = [sys.executable, "-m", "hyperspan", "reproduce", *given]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while len(list(tmp_path.rglob("log.jsonl"))) < 2:
+            assert process.poll() is None, "it ended before it could be stopped"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130 and "stopped; the same command goes on in" in said
+    assert len(list(tmp_path.rglob("log.jsonl"))) == 2
+
+
+@pytest.mark.usefixtures("trained")
+def test_recorded_runs_are_tabulated_without_the_output_folder(
+    home: Path, checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout.mkdir()
+    printed: list[str] = []
+    for output, more in ((home / "out", ["--record"]), (tmp_path / "new", [])):
+        for table in ("main", "overlap"):
+            given = [table, "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train", "--data-dir", "nowhere", *more]
+            assert answered(monkeypatch, *given, "--output", str(output)) == 0
+            printed.append(capsys.readouterr().out)
+    assert printed[:2] == printed[2:] and "1 of 1" in printed[0]
+    text = (checkout / "results" / "paper" / "genia.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["row"] for line in lines][:2] == ["sh-6", "sh-n"] and {line["seed"] for line in lines} == {1}
+    assert str(home) not in text and "by_label" not in lines[0]["test"]
+    assert text.count("\n") == len(lines) and len(text) < 4000 * len(lines)
 
 
 def test_results_of_another_machine_are_tabulated(tmp_path: Path) -> None:
@@ -182,7 +245,10 @@ def test_results_of_another_machine_are_tabulated(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.argv = ["hyperspan", "reproduce", "main", "--no-train", *{where!r}]
+from pathlib import Path
 from hyperspan.cli import make_app
+from hyperspan.reproduce import results
+results.CHECKOUT = Path("nowhere")
 make_app()(standalone_mode=False)
 sys.exit('torch' in sys.modules)
 """
@@ -192,7 +258,7 @@ sys.exit('torch' in sys.modules)
     assert line[2:8] == ["77.1", "63.3", "69.5", "33.33", "33.33", "33.33"] and "+50.00" in line
     assert done.stdout.count("1 of 3") == 2 and done.stdout.count("0 of 3") == len(rows_for("genia")) - 2
     for table, expected in (("overlap", "83.33"), ("ablation", "− dropout")):
-        done = hyperspan("reproduce", table, "--no-train", *where)
+        done = reproduce(table, "--no-train", *where)
         assert done.returncode == 0 and expected in done.stdout and (tmp_path / "genia" / f"{table}.md").is_file()
 
 
@@ -207,34 +273,33 @@ def test_settings_of_the_paper_are_tabulated_with_choices_on_dev(tmp_path: Path)
     for row, right in answers.items():
         folder = tmp_path / "genia" / row / "seed-1"
         folder.mkdir(parents=True)
-        result(row, 1, right).write(folder / "result.json")
-    done = hyperspan("reproduce", "paper", "--no-train", "--output", str(tmp_path), "--format", "markdown")
+        made = result(row, 1, right, test=None) if "beta" in row else result(row, 1, right)
+        made.write(folder / "result.json")
+    done = reproduce("paper", "--no-train", "--output", str(tmp_path), "--format", "markdown")
     assert done.returncode == 0, done.stderr
     lines = {line.split(" | ")[0].strip("| "): line for line in reversed(done.stdout.splitlines())}
     assert "| 74.5 | 83.33 |" in lines["SH (c=n), paper's settings"]
-    assert "| 50.00 |" in lines["SH (c=n), β = 2, paper's settings"]
+    assert "| β = 2 |" in done.stdout and "| – | 70.00 (1) | – |" in done.stdout
     assert "| 73.3 | +1.2 |" in lines["− softmax-margin"] and "| +50.00 |" in lines["− softmax-margin"]
     assert "| +16.67 |" in lines["c = 4"]
 
 
 def test_a_choice_is_trained_with_the_first_seed_and_scored_on_dev(home: Path, tmp_path: Path) -> None:
-    for part in ("train", "dev", "test"):
-        (tmp_path / "genia").mkdir(exist_ok=True)
-        shutil.copy(HARBOUR, tmp_path / "genia" / f"{part}.data")
-    (tmp_path / "genia" / "dev.data").write_text(
+    make_corpus(tmp_path / "data")
+    (tmp_path / "data" / "genia" / "dev.data").write_text(
         "".join(HARBOUR.read_text(encoding="utf-8").splitlines(True)[:20]), encoding="utf-8"
     )
-    given = arguments(home, "paper", "--rows", "paper-6-beta-3", "--seeds", "1,2")
-    given[given.index("--data-dir") + 1] = str(tmp_path)
-    done = hyperspan(*given)
+    given = arguments(home, "paper", "--rows", "paper-6-beta-4", "--seeds", "1,2")
+    given[given.index("--data-dir") + 1] = str(tmp_path / "data")
+    done = reproduce(*given)
     assert done.returncode == 0, done.stderr
-    assert "paper-6-beta-3, seed 1 (1 of 1)" in done.stderr
-    found = Result.read(home / "out" / "genia" / "paper-6-beta-3" / "seed-1" / "result.json")
-    assert len(found.counts) == 5 and found.f1 == found.dev_f1 and found.config["training"]["beta"] == 3
+    assert "paper-6-beta-4, seed 1 (1 of 1)" in done.stderr
+    found = Result.read(home / "out" / "genia" / "paper-6-beta-4" / "seed-1" / "result.json")
+    assert len(found.counts) == 5 and found.f1 == found.dev_f1 and found.config["training"]["beta"] == 4
 
 
 def test_statistics(home: Path) -> None:
-    done = hyperspan("reproduce", "statistics", "--data-dir", str(home / "data"), "--output", str(home / "s"))
+    done = reproduce("statistics", "--data-dir", str(home / "data"), "--output", str(home / "s"))
     assert done.returncode == 0, done.stderr
     assert "14,836" in done.stdout and "3,199 (22%)" in done.stdout
     assert json.loads((home / "s" / "genia" / "statistics.json").read_text(encoding="utf-8"))["test"]["sentences"] == 24
@@ -264,14 +329,13 @@ def test_statistics(home: Path) -> None:
         (["ablation", "--rows", "crf"], "none of these rows is an ablation"),
         (["paper", "--data", "litbank"], "the paper's own settings are there for genia alone, not for litbank"),
         (["statistics", "--data-dir", "nowhere"], "nowhere/genia/train.data is not there"),
+        (["main", "--record"], "--record writes to experiments/results of a clone of the repository, and this is none"),
     ],
 )
 def test_mistakes_get_one_sentence(
     given: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["hyperspan", "reproduce", *given])
-    with pytest.raises(SystemExit) as stopped:
-        main()
+    status = answered(monkeypatch, *given)
     printed = capsys.readouterr()
-    assert stopped.value.code == 2 and printed.out == ""
+    assert status == 2 and printed.out == ""
     assert message in printed.err and len(printed.err.splitlines()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
-from hyperspan.reproduce.configs import changed_key, config_of
+from hyperspan.reproduce.configs import changed_key, config_of, differences
 from hyperspan.reproduce.plots import draw_scores, draw_speed
-from hyperspan.reproduce.results import Result, folder_of, read_results, state_of
+from hyperspan.reproduce.results import Result, folder_of, read_recorded, read_results, record, state_of
 from hyperspan.reproduce.rows import ABLATIONS, GROUPS, MAIN, ROWS, TABLES, rows_for, rows_named
 from hyperspan.reproduce.summaries import summaries, summarize
 from hyperspan.reproduce.tables import ablation_sections, main_sections, overlap_sections, state_lines
@@ -23,7 +24,7 @@ GOOD, POOR = [2, 2, 2, 1] * 10, [1, 2, 0, 1] * 10
 
 
 def test_the_rows_are_those_of_the_paper() -> None:
-    assert len(MAIN) + len(ABLATIONS) + len(TABLES["paper"]) == len(ROWS)
+    assert len(TABLES["main"]) + len(ABLATIONS) + len(TABLES["paper"]) == len(ROWS)
     assert {row.group for row in ROWS.values()} == set(GROUPS)
     assert sum("genia" in row.paper for row in MAIN) == 18 and sum("ace2005" in row.paper for row in MAIN) == 17
     for row in MAIN:
@@ -59,6 +60,81 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
         Result.read(tmp_path / "result.json")
 
 
+def test_a_row_has_its_usual_seeds(tmp_path: Path) -> None:
+    """Unless the user names others: in the paper's own settings five, other widths one, most rows three."""
+    usual = {
+        "paper-n": 5,
+        "paper-6-char": 5,
+        "paper-n-beta-2": 3,
+        "paper-6-beta-4": 1,
+        "paper-n-width-4": 1,
+        "paper-6-narrow": 3,
+        "crf": 3,
+    }
+    rows = rows_named([*usual])
+    for row in rows:
+        for seed in range(1, 7):
+            result(row.name, seed, GOOD).write(_made(folder_of(tmp_path, "genia", row, seed)) / "result.json")
+    found = read_results(tmp_path, "genia", rows, ())
+    assert {name: [one.seed for one in results] for name, results in found.items()} == {
+        name: list(range(1, number + 1)) for name, number in usual.items()
+    }
+    states = {row.name: state for row, state in state_lines(rows, "genia", (), tmp_path, tmp_path)}
+    assert {name: state.count("87.50") - 1 for name, state in states.items()} == usual
+    lines = {line[0]: line[-1] for section in main_sections(rows, [], "genia", (), "sh-n") for line in section.rows}
+    assert lines == {row.label: f"0 of {usual[row.name]}" for row in rows}
+    assert [one.seed for one in read_results(tmp_path, "genia", rows, (6,))["paper-n-width-4"]] == [6]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_recorded_results_are_short_and_sorted(tmp_path: Path) -> None:
+    """Later ones take the place of earlier ones with the same seed."""
+    file = tmp_path / "results" / "genia.jsonl"
+    first = [result("sh-n", 2, GOOD), result("paper-6-beta-3", 1, GOOD, test=None), result("sh-n", 1, POOR)]
+    assert record(first, file) == 3
+    assert record([result("sh-n", 1, GOOD), result("sh-n", 10, GOOD), result("crf", 3, POOR, dev=None)], file) == 5
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    held = [(line["row"], line["seed"]) for line in lines]
+    assert held == [("crf", 3), ("sh-n", 1), ("sh-n", 2), ("sh-n", 10), ("paper-6-beta-3", 1)]
+    needed = {"micro", "overlapping", "non_overlapping", "by_width", "words_per_second"}
+    reports = [report for line in lines for report in (line["dev"], line["test"]) if report is not None]
+    assert len(reports) == 8 and all(set(report) == needed for report in reports)
+    found = read_recorded(file)
+    assert found["sh-n", 1].f1 == 0.875 and found["crf", 3].dev_f1 is None and found["paper-6-beta-3", 1].test is None
+    assert (found["crf", 3].counts == result("crf", 3, POOR).counts).all()
+    file.write_bytes(file.read_bytes() + b"<<<<<<< HEAD\n")
+    with pytest.raises(InputError, match=r"line 6 of .*genia\.jsonl is not a result of hyperspan reproduce"):
+        read_recorded(file)
+
+
+def test_recorded_results_fill_the_same_cells(tmp_path: Path) -> None:
+    """Those in the output folder come first."""
+    rows, file = rows_named(["sh-n", "sh-n-no-margin", "crf"]), tmp_path / "genia.jsonl"
+    whole = {
+        "sh-n": [result("sh-n", seed, GOOD) for seed in (1, 2, 3)],
+        "crf": [result("crf", seed, POOR) for seed in (1, 2)],
+        "sh-n-no-margin": [result("sh-n-no-margin", 2, POOR)],
+    }
+    record((one for results in whole.values() for one in results), file)
+
+    def cells(results: dict[str, list[Result]]) -> list[Sequence[Sequence[str]]]:
+        found = summaries(rows, results, "sh-n")
+        tables = [main_sections(rows, found, "genia", (), "sh-n"), overlap_sections(rows, found, "genia")]
+        tables.append(ablation_sections(rows, summaries(rows, results, None), "genia", ()))
+        return [section.rows for sections in tables for section in sections]
+
+    recorded = read_results(tmp_path / "nowhere", "genia", rows, (), file)
+    assert cells(recorded) == cells(whole) and {name: len(found) for name, found in recorded.items()} == {
+        name: len(found) for name, found in whole.items()
+    }
+    result("crf", 2, GOOD).write(_made(folder_of(tmp_path, "genia", ROWS["crf"], 2)) / "result.json")
+    assert [found.f1 for found in read_results(tmp_path, "genia", rows, (), file)["crf"]] == [0.5, 0.875]
+
+
 def test_seeds_are_summarised_and_compared() -> None:
     ours, others = [result("crf", seed, POOR) for seed in (1, 2)], [result("sh-n", seed, GOOD) for seed in (2, 3)]
     found = summarize(ROWS["crf"], ours, others)
@@ -69,20 +145,22 @@ def test_seeds_are_summarised_and_compared() -> None:
     assert summarize(ROWS["sh-n"], others, others).difference is None
     with pytest.raises(InputError, match="were not scored on the same sentences"):
         summarize(ROWS["crf"], ours, [result("sh-n", 1, GOOD, gold=3)])
+    with pytest.raises(InputError, match=r"the seeds of crf were not scored on the same sentences; .* with --seeds"):
+        summarize(ROWS["crf"], [*ours, result("crf", 3, POOR[1:])])
 
 
 def test_the_main_table() -> None:
     rows = rows_named(["crf", "sh-n", "crf-neural"])
     results = {"crf": [result("crf", 1, POOR)], "sh-n": [result("sh-n", seed, GOOD) for seed in (1, 2, 3)]}
     sections = main_sections(rows, summaries(rows, results, "sh-n"), "genia", (1, 2, 3), "sh-n")
-    assert [section.title for section in sections] == list(GROUPS.values())[:3]
+    assert [section.title for section in sections] == [GROUPS[row.group] for row in rows]
     lines = [line for section in sections for line in section.rows]
     assert all(len(line) == len(sections[0].header) for line in lines)
     assert list(lines[0][:7]) == ["CRF (linear)", "77.1", "63.3", "69.5", "50.00", "50.00", "50.00"]
     assert list(lines[0][9:]) == ["+37.50", "<0.001", "1,000", "1,234", "1 of 3"]
     assert list(lines[1][6:8]) == ["87.50", "0.00"] and lines[1][9] == "–"
     assert set(lines[2][1:-1]) == {"–"} and lines[2][-1] == "0 of 3"
-    assert "randomisation" in sections[-1].note and "on cpu" in sections[-1].note
+    assert "randomisation" in sections[-1].note and "on a processor" in sections[-1].note
 
 
 def test_the_other_tables_of_results() -> None:
@@ -141,3 +219,15 @@ def test_another_configuration_is_noticed(tmp_path: Path) -> None:
     here = Config().override(["words.vectors=here/glove.npz", "training.epochs=2", teachers])
     assert changed_key(done, here) is None
     assert changed_key(done, here.override(["training.epochs=3"])) == "training.epochs"
+
+
+def test_the_settings_of_a_result_name_no_folder(tmp_path: Path) -> None:
+    teachers = f'distillation.teacher=["{tmp_path}/a", "{tmp_path}/b"]'
+    given = [teachers, f"training.start={tmp_path}/model", f"words.vectors={tmp_path}/glove.npz", "training.epochs=2"]
+    config = config_of(ROWS["semi-6-biomed"], "genia", SHIPPED, tmp_path, given)
+    held = json.dumps(differences(config))
+    assert str(tmp_path) in config.to_toml() and str(tmp_path) not in held and "biomed_clusters.tsv.gz" in held
+    done = result("semi-6-biomed", 1, GOOD, config=json.loads(held))
+    assert changed_key(done, config) is None
+    assert changed_key(done, config.override(["words.clusters=elsewhere/other.tsv.gz"])) == "words.clusters"
+    assert changed_key(done, config.override(["training.epochs=100"])) == "training.epochs"
