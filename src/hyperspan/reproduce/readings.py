@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hyperspan.evaluation.scores import Score
 from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.reproduce.results import Result
-from hyperspan.reproduce.rows import BETAS, LIMITS, PAPER, Row
+from hyperspan.reproduce.rows import BETAS, LIMITS, PAPER, PAPER_VARIANTS, Row
 from hyperspan.reproduce.summaries import Results
 
 NARROW = ("1", "2", "3", "4-6")
@@ -44,8 +44,8 @@ class ByLimit:
 
 Reading = Callable[[ByLimit], Score]
 _COUNTED: tuple[tuple[str, str, Reading], ...] = (
-    ("6", "all gold mentions counted, as in the tables above", lambda found: found.all),
-    ("6", "gold mentions wider than six words not counted", lambda found: found.narrow),
+    ("6", "all gold mentions counted", lambda found: found.all),
+    ("6", "gold mentions of more than six words not counted", lambda found: found.narrow),
     ("n", "c=n, wide predictions left out after decoding", lambda found: found.cut),
 )
 """Readings of the runs of the four rows: the limit of the row, what is done, and the score that counts."""
@@ -79,23 +79,24 @@ _WIDTH_CELLS: tuple[tuple[Reading, str], ...] = (
 def _readings(found: dict[str, list[ByLimit]], data: str) -> Section:
     lines = []
     for limited, free in ((PAPER[0], PAPER[2]), (PAPER[1], PAPER[3])):
-        p, r, f1 = limited.paper[data]
-        lines.append(
-            [limited.title, "the paper", *(f"{value:.1f}" for value in (p, r, f1) if value), NO_VALUE, NO_VALUE]
-        )
+        printed = limited.paper[data]
+        of_paper = [NO_VALUE if value is None else f"{value:.1f}" for value in printed]
+        lines.append([limited.title, "the paper", *of_paper, NO_VALUE, NO_VALUE])
         for limit, title, reading in _COUNTED:
-            row = limited if limit == "6" else free
-            lines += _reading_line("", title, found.get(row.name), reading, f1)
+            lines += _line("", title, found.get((limited if limit == "6" else free).name), reading, printed[2])
         for row in LIMITS:
             if row.base in (limited.name, free.name):
-                lines += _reading_line("", row.title, found.get(row.name), lambda found: found.all, f1)
+                lines += _line("", row.title, found.get(row.name), lambda found: found.all, printed[2])
+        for row in PAPER_VARIANTS:
+            if row.base == limited.name and data in row.paper:
+                for limit, title, reading in _COUNTED:
+                    if limit == "6":
+                        lines += _line(row.title, title, found.get(row.name), reading, row.paper[data][2])
     note = "F1 −: F1 minus the paper's; of what the paper's c=6 may mean, each line tries one reading"
     return Section("Readings of c=6", ("", "reading", "P", "R", "F1", "F1 −", "seeds"), lines, note)
 
 
-def _reading_line(
-    name: str, title: str, found: Sequence[ByLimit] | None, reading: Reading, paper: float
-) -> list[list[str]]:
+def _line(name: str, title: str, found: Sequence[ByLimit] | None, reading: Reading, paper: float) -> list[list[str]]:
     if not found:
         return []
     scores = [_mean(found, reading, measure) for measure in ("precision", "recall", "f1")]
