@@ -461,7 +461,8 @@ class TrainingConfig:
     """The schedule `plateau` multiplies the learning rate by this."""
     plateau_patience: int = _number(3, 0)
     """The dev scores in a row without a better F1 that the schedule `plateau` accepts; it reacts to the next one, as
-    `ReduceLROnPlateau` of PyTorch does."""
+    `ReduceLROnPlateau` of PyTorch does with a threshold of 0. Counting begins after the warm-up, once something is
+    found."""
     plateau_reductions: int = _number(2, 0)
     """How often the schedule `plateau` lowers the learning rate. The next time, training ends."""
     warmup_epochs: float = _auto(0.0, 0)

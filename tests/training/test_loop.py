@@ -204,33 +204,61 @@ def test_plateau_lowers_the_learning_rate_as_torch_does_and_ends_the_run(
     trainer.run()
     reference = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.01)
     schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(reference, "max", factor=0.5, patience=2, threshold=0)
-    expected = []
+    expected = []  # the learning rate of each epoch, which its own score does not change
     for score in dev:
-        schedule.step(score)
         expected.append(reference.param_groups[0]["lr"])
+        schedule.step(score)
     ended = next(place for place, rate in enumerate(expected) if rate == pytest.approx(0.01 * 0.5**3))
-    assert len(rates) == ended + 1 == 14 and rates == pytest.approx(expected[: ended + 1])
+    assert len(rates) == ended == 14 and rates == pytest.approx(expected[:ended])
     assert trainer.best_f1 == 0.5 and trainer.best_epoch == 11
 
 
-def test_plateau_resumes_to_the_same_bits(config: Path, tmp_path: Path) -> None:
-    changes = ["schedule=plateau", "plateau_patience=0", "plateau_reductions=1", "epochs=30", "learning_rate=0.05"]
-    settings = Config.read(config, [f"training.{change}" for change in (*changes, "warmup_epochs=0")])
-    settings = settings.override(["training.optimizer=adam", "training.lm_loss_weight=0"])
-    few = read_sentences(HARBOUR)[:6]
-    data = TrainingData(few, few)
+def test_plateau_waits_until_something_is_found_and_the_warm_up_is_over(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ["schedule=plateau", "plateau_patience=0", "plateau_reductions=5", "epochs=8", "warmup_epochs=6"]
+    settings = Config.read(config, [f"training.{change}" for change in (*changes, "patience=0")])
+    monkeypatch.setattr(loop, "dev_scores", ScriptedDev(0, 0, 0, 0.2, 0.1, 0.1, 0.1, 0.1))
+    sentences = read_sentences(HARBOUR)[:4]
+    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path)
+    trainer.run()
+    assert trainer.reductions == 2, "only the last two scores are after the warm-up"
 
-    def stop(event: TrainingEvent) -> None:
-        if isinstance(event, EpochFinished) and event.learning_rate < 0.05:
+
+@pytest.mark.parametrize("steps", [26, 29])
+def test_plateau_resumes_to_the_same_bits(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """Stopped in an epoch after one reduction, with a stale score since then, or at its first step."""
+    dev = [0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.25, 0.5, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
+    changes = ["schedule=plateau", "plateau_patience=2", "plateau_reductions=1", "epochs=14", "learning_rate=0.05"]
+    more = ["warmup_epochs=0", "patience=0", "checkpoint_minutes=0", "batch_size=2"]
+    settings = Config.read(config, [f"training.{change}" for change in (*changes, *more)])
+    sentences = read_sentences(HARBOUR)[:8]  # four steps an epoch
+    settings = fitted(settings, CorpusFacts.of(sentences)).config
+
+    def trainer(name: str, scores: list[float]) -> Trainer:
+        monkeypatch.setattr(loop, "dev_scores", ScriptedDev(*scores))
+        (tmp_path / name).mkdir(exist_ok=True)
+        return Trainer(new_model(settings, sentences), sentences, sentences, tmp_path / name)
+
+    trainer("whole", dev).run()
+    stopped = trainer("stopped", dev)
+    take = stopped.optimisation.take_step
+
+    def stop_in_the_middle(*given: object) -> torch.Tensor:
+        if stopped.step == steps:
             raise KeyboardInterrupt
+        return take(*given)  # type: ignore[arg-type]
 
-    train(settings, tmp_path / "whole", device="cpu", data=data)
-    last = next(event for event in read_log(tmp_path / "whole" / "log.jsonl") if event["event"] == "end")
-    assert last["stopped"] == "plateau" and last["epoch"] < 30
-    with pytest.raises(KeyboardInterrupt):  # after the learning rate fell once
-        train(settings, tmp_path / "stopped", device="cpu", data=data, listeners=[stop])
-    train(settings, tmp_path / "stopped", device="cpu", data=data, resume=True)
-    assert same_result(tmp_path / "whole", tmp_path / "stopped")
+    stopped.optimisation.take_step = stop_in_the_middle  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    resumed = trainer("stopped", dev[steps // 4 :])
+    resumed.resume()
+    assert resumed.reductions == 1 and resumed.stale_scores == steps // 4 - 5
+    resumed.run()
+    assert same_result(tmp_path / "whole", tmp_path / "stopped") and resumed.epoch < 14
 
 
 def test_plateau_needs_dev(config: Path, tmp_path: Path) -> None:

@@ -100,6 +100,11 @@ def _check_lbfgs(config: Config) -> None:
     """Check L-BFGS: it minimises one fixed function, so nothing may be random or change between steps."""
     if config.transformer.name:
         raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
+    if config.training.schedule == "plateau":
+        raise InputError(
+            "training.schedule is plateau, but training.optimizer is lbfgs, which has no learning rate; set the optimizer to "
+            "adamw, or the schedule to constant"
+        )
     random = {
         "training.ema_decay": config.training.ema_decay,
         "words.word_dropout": config.words.word_dropout if ENCODERS[config.encoder.kind].dense else 0.0,

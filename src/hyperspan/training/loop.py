@@ -215,6 +215,7 @@ class Trainer:
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
         best = False
+        learning_rate = self.optimisation.learning_rate()
         if self._is_scored(self.epoch):
             scores, best = self._evaluate()
         loss, self.loss_sum = self.loss_sum / len(self.examples), 0.0
@@ -226,7 +227,7 @@ class Trainer:
                 loss=loss,
                 dev=scores,
                 best=best,
-                learning_rate=self.optimisation.learning_rate(),
+                learning_rate=learning_rate,
                 seconds=time.monotonic() - began,
                 words_per_second=speed,
                 too_wide=unrepresentable,
@@ -248,7 +249,10 @@ class Trainer:
         return scores, best
 
     def _wait_for_better(self, best: bool) -> None:
-        """Lower the learning rate after too many dev scores in a row that are no better."""
+        """Lower the learning rate after too many dev scores in a row that are no better, once something is found and
+        the warm-up is over."""
+        if not self.best_f1 or self.epoch <= self.config.warmup_epochs:
+            return
         self.stale_scores = 0 if best else self.stale_scores + 1
         if self.stale_scores > self.config.plateau_patience:
             self.reductions, self.stale_scores = self.reductions + 1, 0
