@@ -96,7 +96,8 @@ import sys
 from pathlib import Path
 sys.modules["typer"] = sys.modules["matplotlib"] = None
 from hyperspan.configs import FOLDER as SHIPPED
-from hyperspan.reproduce.command import Request, make_table
+from hyperspan.reproduce.command import make_table
+from hyperspan.reproduce.request import Request
 from hyperspan.reproduce.rows import Row
 from hyperspan.reproduce.run import run_row
 sets = {[f"{name}={value}" for name, value in SMALL.items()]!r}
@@ -222,7 +223,11 @@ def test_recorded_runs_are_tabulated_without_the_output_folder(
 ) -> None:
     checkout.mkdir()
     printed: list[str] = []
-    for output, more in ((home / "out", ["--record"]), (tmp_path / "new", [])):
+    main_rows = ["main", "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train"]
+    assert answered(monkeypatch, *main_rows, "--record", "--output", str(home / "out")) == 2
+    assert "cannot be recorded: it was trained with another" in capsys.readouterr().err
+    sets = [part for name, value in SMALL.items() for part in ("--set", f"{name}={value}")]
+    for output, more in ((home / "out", ["--record", *sets]), (tmp_path / "new", [])):
         for table in ("main", "overlap"):
             given = [table, "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train", "--data-dir", "nowhere", *more]
             assert answered(monkeypatch, *given, "--output", str(output)) == 0
@@ -284,12 +289,12 @@ def test_settings_of_the_paper_are_tabulated_with_choices_on_dev(tmp_path: Path)
     assert "| +16.67 |" in lines["c = 4"]
 
 
-def test_a_choice_is_trained_with_the_first_seed_and_scored_on_dev(home: Path, tmp_path: Path) -> None:
+def test_a_choice_is_trained_with_its_own_number_of_seeds_and_scored_on_dev(home: Path, tmp_path: Path) -> None:
     make_corpus(tmp_path / "data")
     (tmp_path / "data" / "genia" / "dev.data").write_text(
         "".join(HARBOUR.read_text(encoding="utf-8").splitlines(True)[:20]), encoding="utf-8"
     )
-    given = arguments(home, "paper", "--rows", "paper-6-beta-4", "--seeds", "1,2")
+    given = arguments(home, "paper", "--rows", "paper-6-beta-4")
     given[given.index("--data-dir") + 1] = str(tmp_path / "data")
     done = reproduce(*given)
     assert done.returncode == 0, done.stderr

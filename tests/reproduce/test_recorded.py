@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from hyperspan.evaluation.scores import Score
+from hyperspan.reproduce.configs import changed_key, config_of
 from hyperspan.reproduce.readings import ByLimit, beta_sections, readings_sections
 from hyperspan.reproduce.results import Result, read_recorded, recorded_file
-from hyperspan.reproduce.rows import BETAS, MAIN, PAPER
+from hyperspan.reproduce.rows import BETAS, MAIN, PAPER, ROWS
 from hyperspan.reproduce.summaries import summarize
 from tests.reproduce.results import result
 
@@ -33,6 +34,12 @@ def test_recorded_runs_agree_with_themselves(recorded: dict[str, list[Result]]) 
         by_limit = ByLimit.of(run)
         assert (by_limit.all.correct, by_limit.all.predicted, by_limit.all.gold) == (right, predicted, gold)
         assert by_limit.wide.correct == 0 or run.config.get("model", {}).get("max_width", "n") != 6
+
+
+def test_recorded_runs_have_the_shipped_configurations(recorded: dict[str, list[Result]]) -> None:
+    configs = {row: config_of(ROWS[row], "genia") for row in recorded}
+    changed = {(run.row, changed_key(run, configs[run.row])) for runs in recorded.values() for run in runs}
+    assert {key for _, key in changed} == {None}, changed
 
 
 def test_recorded_runs_have_the_seeds_that_the_docs_promise(recorded: dict[str, list[Result]]) -> None:

@@ -64,7 +64,8 @@ def reproduce(
 
     Example: hyperspan reproduce --list
     """
-    from hyperspan.reproduce.command import Request, list_rows, make_table
+    from hyperspan.reproduce.command import list_rows, make_table
+    from hyperspan.reproduce.request import Request
     from hyperspan.reproduce.results import CHECKOUT, recorded_file
 
     request = Request(

@@ -75,34 +75,34 @@ class Result:
             file.write(json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any], source: str) -> Result:
-        """Check and convert what :meth:`to_dict` made; `source` says where it is from."""
-        try:
-            counts = np.array([given["counts"][name].split() for name in COUNTED], dtype=np.int64).T
-            found = cls(**{**given, "counts": counts})
-            for part in ("micro", "overlapping", "non_overlapping"):
-                _ = found.report[part]["precision"], found.report[part]["recall"], found.report[part]["f1"]
-        except (AssertionError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _no_result(source, error) from None
-        return found
-
-    @classmethod
     def from_json(cls, text: bytes, source: str) -> Result:
-        """Read what :meth:`to_dict` made from JSON."""
+        """Check and convert the JSON of :meth:`to_dict`; `source` says where it is from."""
         try:
             given = json.loads(text)
-        except ValueError as error:
-            raise _no_result(source, error) from None
-        return cls.from_dict(given, source)
+            counts = np.array([given["counts"][name].split() for name in COUNTED], dtype=np.int64).T
+            found = cls(**{**given, "counts": counts})
+            found._check()
+        except (AssertionError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{source} is not a result of hyperspan reproduce ({type(error).__name__}: {error}); remove it to train that row "
+                "again, or restore it, if it is of the repository, with git checkout"
+            ) from None
+        return found
+
+    def _check(self) -> None:
+        """Raise an error unless everything that the tables need is there."""
+        assert self.report is not None and isinstance(self.row, str) and isinstance(self.data, str)
+        _ = self.seed + 0, self.parameters + 0, self.seconds + 0.0, [dict(table) for table in self.config.values()]
+        for report in (report for report in (self.dev, self.test) if report is not None):
+            scores = [report[part] for part in ("micro", "overlapping", "non_overlapping")]
+            _ = report["words_per_second"] + 0.0
+            _ = [score[measure] + 0.0 for score in scores for measure in ("precision", "recall", "f1")]
+            _ = [group[name] + 0 for group in report["by_width"].values() for name in ("correct", "predicted", "gold")]
 
     @classmethod
     def read(cls, path: Path) -> Result:
         """Read a result that :meth:`write` wrote."""
         return cls.from_json(path.read_bytes(), str(path))
-
-
-def _no_result(source: str, error: Exception) -> InputError:
-    return InputError(f"{source} is not a result of hyperspan reproduce ({error}); remove it to train that row again")
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
@@ -121,21 +121,18 @@ def read_results(
 ) -> dict[str, list[Result]]:
     """The finished seeds of each row, by its name; rows without any are left out.
 
-    A seed that is not in the output folder is looked for in the file of recorded results. Without `seeds`, each row has
-    its usual number of them.
+    A row of which the output folder has nothing is looked for in the file of recorded results. Without `seeds`, each
+    row has its usual number of them.
     """
     known = read_recorded(recorded) if recorded is not None else {}
     found: dict[str, list[Result]] = {}
     for row in rows:
-        results = [_result(output, data, row, seed, known) for seed in seeds or row.seeds]
-        if finished := [result for result in results if result is not None]:
+        wanted = seeds or row.seeds
+        files = [folder_of(output, data, row, seed) / RESULT for seed in wanted]
+        own = [Result.read(file) for file in files if file.is_file()]
+        if finished := own or [known[row.name, seed] for seed in wanted if (row.name, seed) in known]:
             found[row.name] = finished
     return found
-
-
-def _result(output: Path, data: str, row: Row, seed: int, recorded: Mapping[tuple[str, int], Result]) -> Result | None:
-    file = folder_of(output, data, row, seed) / RESULT
-    return Result.read(file) if file.is_file() else recorded.get((row.name, seed))
 
 
 def recorded_file(data: str) -> Path:

@@ -26,6 +26,8 @@ GROUPS = {
     "limit": "The paper's own settings: readings of c=6",
 }
 """The parts of the tables, in their order, with their titles."""
+APART = ("clusters", "limit")
+"""The groups of the main table that are not rows of the paper."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def _one_wider(base: Row) -> Row:
     """c as the number of steps from the first word, so that mentions may have one word more."""
     return Row(
         f"{base.name}-wider",
-        "mentions of up to seven words (c counts steps)",
+        "up to seven words",
         "limit",
         config=base.name,
         overrides=("model.max_width=7",),

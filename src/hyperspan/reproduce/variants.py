@@ -13,6 +13,7 @@ from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.scorers import SCORERS
 from hyperspan.models.scorers.segmental import SegmentalScorer
@@ -34,7 +35,8 @@ def training_data(row: Row, config: Config) -> TrainingData | None:
     if not row.learns_from:
         return None
     data, c = read_data(config, Problems()), config.model.max_width
-    assert isinstance(c, int), "only rows with a limit treat wide mentions in another way"
+    if not isinstance(c, int):
+        raise InputError(f"model.max_width is {c}, but {row.name} is about mentions wider than a limit; give a number")
     if row.learns_from == "cut":
         return TrainingData([_cut(sentence, c) for sentence in data.train], data.dev)
     dev = _narrow(data.dev, c) if row.learns_from == "narrow train and dev" else data.dev
