@@ -1,0 +1,158 @@
+"""Corpora for the bundled model `english`: names with labels of their own, and copies in lower case and capitals.
+
+    python -m experiments.english.corpora ../shared/data data/english --free data/gum/free.jsonl.gz
+
+The first folder holds `gum`, `amalgum` and `names` (JSON Lines, and four lines a sentence). The second folder gets:
+
+- `names.jsonl.gz`: sentences of the names corpora. Names have the labels `person-name`, `place-name` and
+  `organization-name`, and all of them are annotated. A name that surely is a whole noun phrase is a sure mention of its
+  type, too; the other mentions of the ten types are unknown.
+- `names-sure.jsonl.gz`: sentences whose names are sure, and that may have more of them.
+- `cases.jsonl.gz`: sentences of GUM's free genres, of AMALGUM and of the names, in lower case or in capitals.
+- `gum.jsonl.gz`: GUM's free genres, without e-mail and web addresses as mentions. Mentions that are all proper nouns
+  are names, too.
+- `silver.jsonl.gz`: a part of AMALGUM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from attrs import evolve
+
+from hyperspan import AnnotationScope, Document, Mention, Sentence, write_corpus
+from hyperspan.corpora.documents import document_of
+from hyperspan.training.data import read_sentences
+
+TYPES = ("person", "place", "organization")
+COMPLETE = ("crossner", "btc", "wnut17", "wikigold", "fewnerd", "redocred", "tweebank", "multiconer2")
+"""The names corpora in which every name is annotated."""
+SURE = ("fewnerd_partial",)
+"""The names corpora that list some of their names."""
+LARGEST = 8000
+"""So many sentences of a corpus are taken at most."""
+BEFORE = frozenset(
+    ", . : ; ( ) \" '' `` ! ? - -- – — / in on at of to from by with for and or but as that than about between against "
+    "into near after before during under over is was are were be been said says told met left joined visited via".split()
+)
+AFTER = frozenset(
+    ", . : ; ) ( \" '' `` ! ? - -- – — / in on at of to from by with for and or but as that than is was are were has had "
+    "have will would said says can could did does who which when where after before during while because if".split()
+)
+"""Between such words a name is most likely a whole noun phrase."""
+ADDRESS = re.compile(r"\S+@\S+\.\S+|(?:https?:|www\.)\S*")
+"""E-mail and web addresses, which are no mentions here."""
+SILVER = 60_000
+"""So many sentences of AMALGUM are taken."""
+CASES = {"gum": 1.0, "amalgum": 0.08, "names": 0.15}
+"""The share of the sentences of each source that is copied in lower case or in capitals."""
+
+
+def name_label(label: str) -> str:
+    return f"{label}-name"
+
+
+def is_whole(tokens: Sequence[str], mention: Mention) -> bool:
+    """Whether a name is most likely a noun phrase by itself.
+
+    >>> tokens = "He left Apple in 2011 , and the Oslo office .".split()
+    >>> is_whole(tokens, Mention(2, 3, "organization")), is_whole(tokens, Mention(8, 9, "place"))
+    (True, False)
+    """
+    before = tokens[mention.start - 1].lower() if mention.start else "."
+    after = tokens[mention.end].lower() if mention.end < len(tokens) else "."
+    return before in BEFORE and after in AFTER
+
+
+def with_names(sentence: Sentence, complete: bool) -> Sentence:
+    """Its names with labels of their own, and as sure mentions of their types."""
+    names = [evolve(mention, label=name_label(mention.label)) for mention in sentence.mentions]
+    sure = [mention for mention in sentence.mentions if is_whole(sentence.tokens, mention)]
+    scope = AnnotationScope(types=map(name_label, TYPES) if complete else ())
+    return Sentence(sentence.tokens, [*names, *sure], annotated=scope)
+
+
+def with_names_by_tags(sentence: Sentence) -> Sentence:
+    """A sentence of GUM without addresses as mentions, and with those mentions as names that are all proper nouns."""
+    kept = [m for m in sentence.mentions if not ADDRESS.fullmatch("".join(sentence.tokens[m.start : m.end]))]
+    names = [
+        evolve(mention, end=end, label=name_label(mention.label))
+        for mention in kept
+        if mention.label in TYPES
+        and (end := mention.end - (sentence.tags[mention.end - 1] == "POS")) > mention.start
+        and all(tag.startswith("NNP") for tag in sentence.tags[mention.start : end])
+    ]
+    return Sentence(sentence.tokens, dict.fromkeys([*kept, *names]), annotated=AnnotationScope(types=TEN))
+
+
+def in_case(sentence: Sentence, upper: bool) -> Sentence:
+    tokens = [token.upper() if upper else token.lower() for token in sentence.tokens]
+    return Sentence(tokens, sentence.mentions, annotated=sentence.annotated)
+
+
+def chosen(sentences: Iterable[Sentence], share: float, chance: random.Random) -> Iterator[Sentence]:
+    """A share of the sentences, two of three in lower case, the others in capitals."""
+    for sentence in sentences:
+        if chance.random() < share:
+            yield in_case(sentence, chance.random() < 1 / 3)
+
+
+def write(sentences: Iterable[Sentence], path: Path) -> None:
+    count = 0
+
+    def documents() -> Iterator[Document]:
+        nonlocal count
+        for sentence in sentences:
+            count += 1
+            yield document_of([sentence])
+
+    write_corpus(documents(), str(path), force=True)
+    print(f"{count:,} sentences in {path}")
+
+
+def names_of(folder: Path, corpora: Sequence[str], complete: bool, chance: random.Random) -> list[Sentence]:
+    found: list[Sentence] = []
+    for corpus in corpora:
+        own = [
+            sentence
+            for sentence in read_sentences(str(folder / f"{corpus}.train.jsonl.gz"))
+            if 0 < len(sentence) <= 120 and (complete or sentence.mentions)
+        ]
+        found += [with_names(sentence, complete) for sentence in chance.sample(own, min(len(own), LARGEST))]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpora", type=Path, help="the folder of gum, amalgum and names")
+    parser.add_argument("target", type=Path, help="the folder to write")
+    parser.add_argument("--free", type=Path, required=True, help="the free genres of GUM (scripts/gum_free_genres.py)")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    given.target.mkdir(parents=True, exist_ok=True)
+    chance = random.Random(given.seed)
+    names = names_of(given.corpora / "names", COMPLETE, True, chance)
+    write(names, given.target / "names.jsonl.gz")
+    sure = names_of(given.corpora / "names", SURE, False, chance)
+    write(sure, given.target / "names-sure.jsonl.gz")
+    gum = [with_names_by_tags(sentence) for sentence in read_sentences(str(given.free))]
+    write(gum, given.target / "gum.jsonl.gz")
+    silver = [
+        evolve(sentence, annotated=AnnotationScope(types=TEN))
+        for path in sorted((given.corpora / "amalgum").glob("*.data.gz"))
+        for sentence in read_sentences(str(path))
+    ]
+    sources = {"gum": gum, "amalgum": silver, "names": names}
+    cases = [one for source, found in sources.items() for one in chosen(found, CASES[source], chance)]
+    write(cases, given.target / "cases.jsonl.gz")
+    write(chance.sample(silver, min(len(silver), SILVER)), given.target / "silver.jsonl.gz")
+
+
+TEN = (*TYPES, "object", "event", "time", "abstract", "animal", "plant", "substance")
+
+if __name__ == "__main__":
+    main()
