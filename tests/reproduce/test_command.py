@@ -17,6 +17,7 @@ from hyperspan.config import Config
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
+from hyperspan.reproduce import command
 from hyperspan.reproduce.results import Result, state_of
 from hyperspan.reproduce.rows import Row, rows_for
 from hyperspan.reproduce.run import run_row
@@ -46,6 +47,15 @@ def answered(monkeypatch: pytest.MonkeyPatch, *given: str) -> object:
     with pytest.raises(SystemExit) as stopped:
         main()
     return stopped.value.code or 0
+
+
+def small_configs(folder: Path, *rows: str) -> Path:
+    """The shipped configurations of rows, made small."""
+    (folder / "genia").mkdir(parents=True)
+    for row in rows:
+        config = Config.read(SHIPPED / "genia" / f"{row}.toml", [f"{name}={value}" for name, value in SMALL.items()])
+        (folder / "genia" / f"{row}.toml").write_text(config.to_toml(), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -221,13 +231,17 @@ def test_an_interrupt_stops_all_processes(home: Path, tmp_path: Path) -> None:
 def test_recorded_runs_are_tabulated_without_the_output_folder(
     home: Path, checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Those of the shipped configurations, whatever --set and --configs say."""
     checkout.mkdir()
     printed: list[str] = []
     main_rows = ["main", "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train"]
-    assert answered(monkeypatch, *main_rows, "--record", "--output", str(home / "out")) == 2
-    assert "cannot be recorded: it was trained with another" in capsys.readouterr().err
     sets = [part for name, value in SMALL.items() for part in ("--set", f"{name}={value}")]
-    for output, more in ((home / "out", ["--record", *sets]), (tmp_path / "new", [])):
+    small = small_configs(tmp_path / "small", "sh-6", "sh-n")
+    for more in ([], sets, ["--configs", str(small)]):
+        assert answered(monkeypatch, *main_rows, "--record", "--output", str(home / "out"), *more) == 2
+        assert "cannot be recorded: it was trained with another" in capsys.readouterr().err
+    monkeypatch.setattr(command, "SHIPPED", small)
+    for output, more in ((home / "out", ["--record"]), (tmp_path / "new", [])):
         for table in ("main", "overlap"):
             given = [table, "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train", "--data-dir", "nowhere", *more]
             assert answered(monkeypatch, *given, "--output", str(output)) == 0
@@ -260,7 +274,7 @@ sys.exit('torch' in sys.modules)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     line = next(line.split() for line in done.stdout.splitlines() if line.startswith("CRF (linear)"))
-    assert line[2:8] == ["77.1", "63.3", "69.5", "33.33", "33.33", "33.33"] and "+50.00" in line
+    assert line[2:9] == ["77.1", "63.3", "69.5", "70.00", "33.33", "33.33", "33.33"] and "+50.00" in line
     assert done.stdout.count("1 of 3") == 2 and done.stdout.count("0 of 3") == len(rows_for("genia")) - 2
     for table, expected in (("overlap", "83.33"), ("ablation", "− dropout")):
         done = reproduce(table, "--no-train", *where)
@@ -283,10 +297,21 @@ def test_settings_of_the_paper_are_tabulated_with_choices_on_dev(tmp_path: Path)
     done = reproduce("paper", "--no-train", "--output", str(tmp_path), "--format", "markdown")
     assert done.returncode == 0, done.stderr
     lines = {line.split(" | ")[0].strip("| "): line for line in reversed(done.stdout.splitlines())}
-    assert "| 74.5 | 83.33 |" in lines["SH (c=n), paper's settings"]
-    assert "| β = 2 |" in done.stdout and "| – | 70.00 (1) | – |" in done.stdout
+    assert "| 74.5 | 70.00 | 83.33 |" in lines["SH (c=n), paper's settings"]
+    assert "| β = 2 |" in done.stdout and "| – | 50.00 (1) | – |" in done.stdout
     assert "| 73.3 | +1.2 |" in lines["− softmax-margin"] and "| +50.00 |" in lines["− softmax-margin"]
     assert "| +16.67 |" in lines["c = 4"]
+
+
+def test_named_rows_without_a_run_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "genia" / "paper-6-char" / "seed-1"
+    folder.mkdir(parents=True)
+    result("paper-6-char", 1, [2, 1]).write(folder / "result.json")
+    given = ["paper", "--no-train", "--rows", "paper-6-char-wider", "--output", str(tmp_path)]
+    assert answered(monkeypatch, *given) == 0
+    assert "hyperspan: without a finished run: paper-6-char-wider\n" in capsys.readouterr().err
 
 
 def test_a_choice_is_trained_with_its_own_number_of_seeds_and_scored_on_dev(home: Path, tmp_path: Path) -> None:

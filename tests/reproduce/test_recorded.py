@@ -69,15 +69,21 @@ def test_readings_count_what_they_say() -> None:
     groups = {"1": (6, 8, 10), "4-6": (2, 4, 5), "7-10": (1, 2, 4), ">10": (0, 1, 1)}
     by_width = {name: dict(zip(("correct", "predicted", "gold"), group, strict=True)) for name, group in groups.items()}
     of_n, of_6 = (result(row, 1, [1, 2]) for row in ("paper-n", "paper-6"))
+    nothing = {"correct": 0, "predicted": 0, "gold": 4}
     for run in (of_n, of_6):
         assert run.test is not None
         run.test["by_width"] = by_width  # type: ignore[index]
     recall, readings = readings_sections({"paper-n": [of_n], "paper-6": [of_6]}, "genia")
+    assert [line[0] for line in readings.rows].count("SH (c=6) + char") == 0, "no run, no block"
     assert list(recall.rows[1]) == ["SH (c=n)", "53.33", "66.67", "20.00", "33.33", "25.00"]
     lines = {line[1]: line[2:] for line in readings.rows}
     assert lines["all gold mentions counted"] == ["60.00", "45.00", "51.43", "-22.3", "1"]
     assert lines["gold mentions of more than six words not counted"] == ["66.67", "53.33", "59.26", "-14.4", "1"]
     assert lines["c=n, wide predictions left out after decoding"] == ["66.67", "40.00", "50.00", "-23.7", "1"]
+    assert of_6.test is not None
+    of_6.test["by_width"] = by_width | {"7-10": nothing, ">10": nothing}  # type: ignore[index]
+    (recall, _) = readings_sections({"paper-6": [of_6]}, "genia")
+    assert list(recall.rows[0])[3:5] == ["0.00", "–"], "the precision of no prediction"
 
 
 def test_beta_is_tabulated_by_the_mean_of_seeds() -> None:

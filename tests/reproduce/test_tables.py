@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,6 +59,9 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"row": "sh-n"}', encoding="utf-8")
     with pytest.raises(InputError, match="is not a result of hyperspan reproduce"):
         Result.read(tmp_path / "result.json")
+    written.write(_made(folder_of(tmp_path, "genia", ROWS["sh-6"], 3)) / "result.json")
+    with pytest.raises(InputError, match="is the result of sh-n, seed 3, on genia; move it"):
+        read_results(tmp_path, "genia", [ROWS["sh-6"]], (3,))
 
 
 def test_a_row_has_its_usual_seeds(tmp_path: Path) -> None:
@@ -111,6 +115,56 @@ def test_recorded_results_are_short_and_sorted(tmp_path: Path) -> None:
         read_recorded(file)
 
 
+DAMAGED: list[tuple[dict[str, object], str]] = [
+    ({"machine": 7}, "machine is no text"),
+    ({"seed": "1"}, "seed is 1"),
+    ({"seed": True}, "seed is True"),
+    ({"seed": 1.0}, "seed is 1.0"),
+    ({"seconds": 10**400}, "seconds is 1000"),
+    ({"parameters": -1}, "parameters is -1"),
+    ({"config": {"training": 3}}, "AttributeError"),
+    ({"config": {"training": {"epochs": {}}}}, r"training\.epochs is {}"),
+    ({"dev": None, "test": None}, "neither dev nor test is scored"),
+    ({"test.micro.f1": math.nan}, "micro f1 is nan"),
+    ({"test.micro.f1": 0.8}, "F1 is 0.8, but the counts say otherwise"),
+    ({"test.overlapping.recall": 1.5}, "overlapping recall is 1.5"),
+    ({"test.words_per_second": math.inf}, "words_per_second is inf"),
+    ({"test.by_width": {"1": {"correct": 1.5, "predicted": 1, "gold": 1}}}, "correct of 1 words is 1.5"),
+    ({"test.micro": [1, 2]}, "TypeError"),
+    ({"counts.right": "1 " * 39 + "9" * 30}, "OverflowError"),
+    ({"counts.right": "-1 " * 40}, "counts are missing, negative or too large"),
+    ({"counts.right": "3 " * 40}, "F1 is 0.875, but the counts say otherwise"),
+    ({"counts.right": "1"}, "ValueError"),
+    ({"data": "litbank"}, "a result on litbank; restore it with git checkout"),
+    ({}, "sh-n, seed 1, again; restore it with git checkout"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGED)
+def test_a_damaged_recorded_result_is_an_error_in_words(
+    damage: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    written = result("sh-n", 1, GOOD).to_dict()
+    damaged = json.loads(json.dumps(written))
+    for place, value in damage.items():
+        *path, name = place.split(".")
+        inside = damaged
+        for part in path:
+            inside = inside[part]
+        inside[name] = value
+    file = tmp_path / "genia.jsonl"
+    file.write_text("\n".join(map(json.dumps, (written, damaged))), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^line 2 of .*genia\.jsonl is .*{message}"):
+        read_recorded(file)
+
+
+def test_a_result_of_brackets_alone_is_an_error_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "genia.jsonl"
+    file.write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(InputError, match=r"^line 1 of .*genia\.jsonl is not a result"):
+        read_recorded(file)
+
+
 def test_recorded_results_fill_the_same_cells(tmp_path: Path) -> None:
     """Those in the output folder come first."""
     rows, file = rows_named(["sh-n", "sh-n-no-margin", "crf"]), tmp_path / "genia.jsonl"
@@ -158,9 +212,9 @@ def test_the_main_table() -> None:
     assert [section.title for section in sections] == [GROUPS[row.group] for row in rows]
     lines = [line for section in sections for line in section.rows]
     assert all(len(line) == len(sections[0].header) for line in lines)
-    assert list(lines[0][:7]) == ["CRF (linear)", "77.1", "63.3", "69.5", "50.00", "50.00", "50.00"]
-    assert list(lines[0][9:]) == ["+37.50", "<0.001", "1,000", "1,234", "1 of 3"]
-    assert list(lines[1][6:8]) == ["87.50", "0.00"] and lines[1][9] == "–"
+    assert list(lines[0][:8]) == ["CRF (linear)", "77.1", "63.3", "69.5", "70.00", "50.00", "50.00", "50.00"]
+    assert list(lines[0][10:]) == ["+37.50", "<0.001", "1,000", "1,234", "1 of 3"]
+    assert list(lines[1][7:9]) == ["87.50", "0.00"] and lines[1][10] == "–"
     assert set(lines[2][1:-1]) == {"–"} and lines[2][-1] == "0 of 3"
     assert "randomisation" in sections[-1].note and "on a processor" in sections[-1].note
 

@@ -120,6 +120,15 @@ def test_patience_that_ended_a_bad_run_can_be_doubled() -> None:
     )
 
 
+def test_a_bad_run_that_plateau_ended_can_go_on_with_more_reductions() -> None:
+    first, _ = final(0.3, 0.4, stopped="plateau", scores=FLAT[:9])
+    assert first == (
+        "the run stopped after 9 of 24 epochs, as dev F1 no longer rose; go on at a lower learning rate with "
+        "--set training.plateau_reductions=3 --resume"
+    )
+    assert final(0.6, 0.7, scores=RISING, stopped="plateau") == []
+
+
 @pytest.mark.parametrize("every", [1, 3, 5])
 def test_a_run_that_finds_nothing_is_told_once_after_a_third(every: int) -> None:
     nothing = [EpochScore(epoch, 0.0) for epoch in range(every, EPOCHS + 1, every)]

@@ -225,15 +225,39 @@ def test_plateau_waits_until_something_is_found_and_the_warm_up_is_over(
     assert trainer.reductions == 2, "only the last two scores are after the warm-up"
 
 
-@pytest.mark.parametrize("steps", [26, 29])
+def test_plateau_counts_dev_scores_and_goes_on_with_more_reductions(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ["schedule=plateau", "plateau_patience=1", "plateau_reductions=1", "epochs=20", "warmup_epochs=0"]
+    settings = Config.read(config, [f"training.{change}" for change in (*changes, "patience=0", "eval_epochs=2")])
+    monkeypatch.setattr(loop, "dev_scores", ScriptedDev(0.2, 0.1, 0.1, 0.3, 0.3, 0.3))
+    sentences = read_sentences(HARBOUR)[:4]
+    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path)
+    rates = []
+    trainer.listeners = [lambda event: rates.append(event.learning_rate) if isinstance(event, EpochFinished) else None]
+    trainer.run()
+    assert trainer.epoch == 12 and trainer.best_epoch == 8
+    assert [rate / rates[0] for rate in rates] == pytest.approx([1.0] * 6 + [0.1] * 6)
+    for key, expected in (("epochs", 12), ("plateau_reductions", 16)):  # more of the one do not go on, of the other do
+        monkeypatch.setattr(loop, "dev_scores", ScriptedDev(0.3, 0.3, 0.3))
+        longer = Trainer(
+            new_model(settings.override([f"training.{key}={2 * getattr(settings.training, key)}"]), sentences),
+            *(sentences, sentences, tmp_path),
+        )
+        longer.resume()
+        longer.run()
+        assert longer.epoch == expected
+
+
+@pytest.mark.parametrize(("steps", "others"), [(26, []), (29, []), (26, ["ema_decay=0.9"])])
 def test_plateau_resumes_to_the_same_bits(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, others: list[str]
 ) -> None:
     """Stopped in an epoch after one reduction, with a stale score since then, or at its first step."""
     dev = [0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.25, 0.5, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
     changes = ["schedule=plateau", "plateau_patience=2", "plateau_reductions=1", "epochs=14", "learning_rate=0.05"]
     more = ["warmup_epochs=0", "patience=0", "checkpoint_minutes=0", "batch_size=2"]
-    settings = Config.read(config, [f"training.{change}" for change in (*changes, *more)])
+    settings = Config.read(config, [f"training.{change}" for change in (*changes, *more, *others)])
     sentences = read_sentences(HARBOUR)[:8]  # four steps an epoch
     settings = fitted(settings, CorpusFacts.of(sentences)).config
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import Section, as_markdown, print_sections
@@ -82,20 +83,22 @@ def _record(request: Request) -> None:
     rows = rows_named(request.rows) if request.rows else list(ROWS.values())
     found = read_results(request.output, request.data, rows, request.seeds or range(1, 100))
     finished = [result for results in found.values() for result in results]
+    known = read_recorded(request.recorded).values()
     for result in finished:
-        _check_recordable(result, request)
+        _check_recordable(result, known, SHIPPED)
     record(finished, request.recorded)
     say(f"recorded {len(finished)} runs in {request.recorded}")
 
 
-def _check_recordable(result: Result, request: Request) -> None:
-    """Raise an error for a run that is not of its configuration, or not of the corpus that is recorded."""
-    assert request.recorded is not None
+def _check_recordable(result: Result, known: Iterable[Result], configs: Path) -> None:
+    """Raise an error for a run that is not of its shipped configuration, or not of the corpus that is recorded."""
     what = f"{result.row}, seed {result.seed}, cannot be recorded: it was"
-    config = config_of(ROWS[result.row], result.data, request.configs, request.data_dir, request.overrides)
-    if (key := changed_key(result, config)) is not None:
-        raise InputError(f"{what} trained with another {key} than its configuration has; train it again with --force")
-    for other in read_recorded(request.recorded).values():
+    if (key := changed_key(result, config_of(ROWS[result.row], result.data, configs))) is not None:
+        raise InputError(
+            f"{what} trained with another {key} than its shipped configuration has; train it again with --force, without "
+            "--set and --configs"
+        )
+    for other in known:
         if (other.test is None) == (result.test is None) and not np.array_equal(
             other.counts[:, 2], result.counts[:, 2]
         ):
@@ -198,6 +201,9 @@ def _check_finished(request: Request, found: Sequence[RowSummary], failed: Seque
             f"no row is finished in {request.folder}; train some with hyperspan reproduce {table} --data {request.data} (a "
             "clone of the repository also holds recorded runs, for --no-train)"
         )
+    names = {summary.row.name for summary in found}
+    if missing := [name for name in request.rows if name not in names]:
+        say(f"without a finished run: {', '.join(missing)}")
 
 
 def _overlap(request: Request) -> Made:

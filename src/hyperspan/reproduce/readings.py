@@ -81,17 +81,19 @@ def _readings(found: dict[str, list[ByLimit]], data: str) -> Section:
     for limited, free in ((PAPER[0], PAPER[2]), (PAPER[1], PAPER[3])):
         printed = limited.paper[data]
         of_paper = [NO_VALUE if value is None else f"{value:.1f}" for value in printed]
-        lines.append([limited.title, "the paper", *of_paper, NO_VALUE, NO_VALUE])
+        block: list[list[str]] = []
         for limit, title, reading in _COUNTED:
-            lines += _line("", title, found.get((limited if limit == "6" else free).name), reading, printed[2])
+            block += _line("", title, found.get((limited if limit == "6" else free).name), reading, printed[2])
         for row in LIMITS:
             if row.base in (limited.name, free.name):
-                lines += _line("", row.title, found.get(row.name), lambda found: found.all, printed[2])
+                block += _line("", row.title, found.get(row.name), lambda found: found.all, printed[2])
         for row in PAPER_VARIANTS:
             if row.base == limited.name and data in row.paper:
                 for limit, title, reading in _COUNTED:
                     if limit == "6":
-                        lines += _line(row.title, title, found.get(row.name), reading, row.paper[data][2])
+                        block += _line(row.title, title, found.get(row.name), reading, row.paper[data][2])
+        if block:
+            lines += [[limited.title, "the paper", *of_paper, NO_VALUE, NO_VALUE], *block]
     note = "F1 −: F1 minus the paper's; of what the paper's c=6 may mean, each line tries one reading"
     return Section("Readings of c=6", ("", "reading", "P", "R", "F1", "F1 −", "seeds"), lines, note)
 
@@ -104,7 +106,10 @@ def _line(name: str, title: str, found: Sequence[ByLimit] | None, reading: Readi
 
 
 def _mean(found: Sequence[ByLimit], reading: Reading, measure: str) -> str:
-    return f"{100 * statistics.fmean(getattr(reading(one), measure) for one in found):.2f}"
+    scores = [reading(one) for one in found]
+    if measure == "precision" and not any(score.predicted for score in scores):
+        return NO_VALUE
+    return f"{100 * statistics.fmean(getattr(score, measure) for score in scores):.2f}"
 
 
 def beta_sections(results: Results) -> list[Section]:

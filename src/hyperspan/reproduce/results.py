@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hyperspan.errors import InputError
+from hyperspan.evaluation.scores import Score
 from hyperspan.evaluation.significance import Counts
 from hyperspan.files import Target
 from hyperspan.reproduce.rows import ROWS, Row
@@ -19,6 +21,8 @@ from hyperspan.training.log import read_log
 RESULT, PREDICTIONS, MODEL = "result.json", "predictions.jsonl", "model"
 """The files of a row and seed: the figures, the predictions on test, and the folder of the run."""
 COUNTED = ("right", "predicted", "gold")
+LARGEST = 10**12
+"""No number of a result is larger."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Result:
             counts = np.array([given["counts"][name].split() for name in COUNTED], dtype=np.int64).T
             found = cls(**{**given, "counts": counts})
             found._check()
-        except (AssertionError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise InputError(
                 f"{source} is not a result of hyperspan reproduce ({type(error).__name__}: {error}); remove it to train that row "
                 "again, or restore it, if it is of the repository, with git checkout"
@@ -91,18 +95,60 @@ class Result:
 
     def _check(self) -> None:
         """Raise an error unless everything that the tables need is there."""
-        assert self.report is not None and isinstance(self.row, str) and isinstance(self.data, str)
-        _ = self.seed + 0, self.parameters + 0, self.seconds + 0.0, [dict(table) for table in self.config.values()]
-        for report in (report for report in (self.dev, self.test) if report is not None):
-            scores = [report[part] for part in ("micro", "overlapping", "non_overlapping")]
-            _ = report["words_per_second"] + 0.0
-            _ = [score[measure] + 0.0 for score in scores for measure in ("precision", "recall", "f1")]
-            _ = [group[name] + 0 for group in report["by_width"].values() for name in ("correct", "predicted", "gold")]
+        for name in ("row", "data", "device", "machine", "version"):
+            if not isinstance(vars(self)[name], str):
+                raise ValueError(f"{name} is no text")
+        for name in ("seed", "best_epoch", "epochs", "parameters"):
+            _check_number(vars(self)[name], name, int)
+        _check_number(self.seconds, "seconds")
+        for section, table in self.config.items():
+            for key, value in table.items():
+                _check_setting(value, f"{section}.{key}")
+        reports = [report for report in (self.dev, self.test) if report is not None]
+        for report in reports:
+            _check_report(report)
+        if not reports:
+            raise ValueError("neither dev nor test is scored")
+        if not self.counts.size or self.counts.min() < 0 or self.counts.max() > LARGEST:
+            raise ValueError("counts are missing, negative or too large")
+        right, predicted, gold = self.counts.sum(0).tolist()
+        if (self.counts[:, :1] > self.counts).any() or not math.isclose(
+            Score(right, predicted, gold).f1, self.f1, abs_tol=1e-6
+        ):
+            raise ValueError(f"F1 is {self.f1}, but the counts say otherwise")
 
     @classmethod
     def read(cls, path: Path) -> Result:
         """Read a result that :meth:`write` wrote."""
         return cls.from_json(path.read_bytes(), str(path))
+
+
+def _check_number(
+    value: object, name: str, kind: type[int] | tuple[type, ...] = (int, float), most: int = LARGEST
+) -> None:
+    """Raise an error for another type, and for what is negative, too large or not a number."""
+    if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value <= most:  # type: ignore[operator]
+        raise ValueError(f"{name} is {str(value)[:20]}")
+
+
+def _check_setting(value: object, name: str) -> None:
+    """Raise an error for what no setting is."""
+    if isinstance(value, list):
+        for entry in value:
+            _check_setting(entry, name)
+    elif not isinstance(value, str | int | float | None):
+        raise ValueError(f"{name} is {str(value)[:20]}")
+
+
+def _check_report(report: Mapping[str, Any]) -> None:
+    """Raise an error unless a report has what the tables need."""
+    for part in ("micro", "overlapping", "non_overlapping"):
+        for measure in ("precision", "recall", "f1"):
+            _check_number(report[part][measure], f"{part} {measure}", most=1)
+    for width, group in report["by_width"].items():
+        for name in ("correct", "predicted", "gold"):
+            _check_number(group[name], f"{name} of {width} words", int)
+    _check_number(report["words_per_second"], "words_per_second")
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
@@ -128,10 +174,20 @@ def read_results(
     found: dict[str, list[Result]] = {}
     for row in rows:
         wanted = seeds or row.seeds
-        files = [folder_of(output, data, row, seed) / RESULT for seed in wanted]
-        own = [Result.read(file) for file in files if file.is_file()]
+        files = {seed: folder_of(output, data, row, seed) / RESULT for seed in wanted}
+        own = [_own(file, data, row, seed) for seed, file in files.items() if file.is_file()]
         if finished := own or [known[row.name, seed] for seed in wanted if (row.name, seed) in known]:
             found[row.name] = finished
+    return found
+
+
+def _own(file: Path, data: str, row: Row, seed: int) -> Result:
+    """The result in the folder of a row and seed."""
+    found = Result.read(file)
+    if (found.row, found.data, found.seed) != (row.name, data, seed):
+        raise InputError(
+            f"{file} is the result of {found.row}, seed {found.seed}, on {found.data}; move it to the folder of that run"
+        )
     return found
 
 
@@ -142,9 +198,16 @@ def recorded_file(data: str) -> Path:
 
 def read_recorded(path: Path) -> dict[tuple[str, int], Result]:
     """The recorded results, by row and seed; none if the file is not there."""
-    lines = path.read_bytes().splitlines() if path.is_file() else []
-    results = [Result.from_json(line, f"line {number} of {path}") for number, line in enumerate(lines, 1)]
-    return {(result.row, result.seed): result for result in results}
+    found: dict[tuple[str, int], Result] = {}
+    for number, line in enumerate(path.read_bytes().splitlines() if path.is_file() else [], 1):
+        result = Result.from_json(line, f"line {number} of {path}")
+        what = (result.row, result.seed)
+        other = f"a result on {result.data}" if result.data != path.stem else ""
+        again = f"{result.row}, seed {result.seed}, again" if what in found else ""
+        if other or again:
+            raise InputError(f"line {number} of {path} is {other or again}; restore it with git checkout, or remove it")
+        found[what] = result
+    return found
 
 
 def record(results: Iterable[Result], path: Path) -> int:

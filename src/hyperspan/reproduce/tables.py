@@ -26,7 +26,19 @@ def main_sections(
     rows: Sequence[Row], found: Sequence[RowSummary], data: str, seeds: Sequence[int], against: str
 ) -> list[Section]:
     """The main table, a section per group of rows; unfinished rows show only the paper's figures."""
-    ours = ("P", "R", "F1", "±", "95% interval", f"{ROWS[against].title} −", "p", "words/s", "parameters", "seeds")
+    ours = (
+        "dev F1",
+        "P",
+        "R",
+        "F1",
+        "±",
+        "95% interval",
+        f"{ROWS[against].title} −",
+        "p",
+        "words/s",
+        "parameters",
+        "seeds",
+    )
     by_name = {summary.row.name: summary for summary in found}
     lines = {row.name: _main_line(row, by_name.get(row.name), data, seeds) for row in rows}
     test = (
@@ -39,10 +51,11 @@ def main_sections(
 def _main_line(row: Row, found: RowSummary | None, data: str, seeds: Sequence[int]) -> list[str]:
     paper = [NO_VALUE if value is None else f"{value:.1f}" for value in row.paper.get(data, (None,) * 3)]
     if found is None:
-        return [row.label, *paper, *[NO_VALUE] * 9, f"0 of {len(seeds or row.seeds)}"]
+        return [row.label, *paper, *[NO_VALUE] * 10, f"0 of {len(seeds or row.seeds)}"]
     return [
         row.label,
         *paper,
+        _dev_f1(found),
         *map(_percent, (found.precision, found.recall, found.f1)),
         *_deviation_and_interval(found),
         *_difference(found),
@@ -98,7 +111,7 @@ def _ablation_line(row: Row, found: RowSummary | None, data: str, seeds: Sequenc
     return [
         row.title,
         *cells,
-        NO_VALUE if found.dev_f1 is None else _percent(found.dev_f1),
+        _dev_f1(found),
         _percent(found.f1),
         *_deviation_and_interval(found),
         *_difference(found),
@@ -144,6 +157,10 @@ def _about(found: Sequence[RowSummary], data: str) -> str:
         f"{data} test, in percent; means over seeds, ± their standard deviation, 95% bootstrap intervals over sentences; "
         f"words/s on {devices}"
     )
+
+
+def _dev_f1(found: RowSummary) -> str:
+    return NO_VALUE if found.dev_f1 is None else _percent(found.dev_f1)
 
 
 def _deviation_and_interval(found: RowSummary) -> list[str]:

@@ -136,6 +136,11 @@ def _about_length(settings: RunSettings, scores: Sequence[EpochScore], outcome: 
             )
         return
     if outcome.stopped == "plateau":
+        if outcome.dev["f1"] < LOW:
+            yield (
+                f"the run stopped after {scores[-1].epoch:,} of {training.epochs:,} epochs, as dev F1 no longer rose; go on at a lower "
+                f"learning rate with --set training.plateau_reductions={training.plateau_reductions + 1} --resume"
+            )
         return
     last = -(-len(scores) // 4)
     before, after = scores[:-last], scores[-last:]
