@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.models import save_model
 from hyperspan.types import Document, Mention
 from tests.cli.process import hyperspan
@@ -122,6 +123,17 @@ def test_evaluate_scores_names_under_the_labels_of_the_corpus(model: str, gold: 
     assert found(json.loads(output.read_text())) >= FOUND_NAMES
     listed = [json.loads(line) for line in errors.read_text().splitlines()]
     assert listed and "person-name" not in errors.read_text()
+
+
+def test_evaluate_reads_corpora_that_mark_names_too(model: str, gold: str, tmp_path: Path) -> None:
+    """Such as the one that a model was trained on, with labels of names beside those of all mentions."""
+    [document] = read_corpus(gold)
+    whole = [Mention(TEXT.index(text), TEXT.index(text) + len(text), label) for text, label in DEFAULT]
+    names = [evolve(mention, label=f"{mention.label}-name") for mention in document.mentions]
+    write_corpus([evolve(document, mentions=[*whole, *names])], str(tmp_path / "both.jsonl"))
+    assert scores(model, str(tmp_path / "both.jsonl"))["micro"]["f1"] == 1.0
+    found = scores(model, str(tmp_path / "both.jsonl"), "--names")["micro"]
+    assert found["f1"] == 1.0 and found["gold"] == 2
 
 
 def test_evaluate_refuses_them_for_predictions(gold: str) -> None:

@@ -59,7 +59,7 @@ def test_names_have_the_probabilities_of_their_labels(annotator: Annotator) -> N
     own = annotator(TEXT, types=list(NAMES), candidates=0.01, top_k=2)
     names = annotator(TEXT, names=True, candidates=0.01, top_k=2)
 
-    def renamed(mentions: Any) -> list[tuple[int, int, str, float | None]]:
+    def renamed(mentions: Any) -> list[Any]:
         return sorted((one.start, one.end, NAMES.get(one.label, one.label), one.probability) for one in mentions)
 
     assert renamed(own.mentions) == renamed(names.mentions)
@@ -128,9 +128,10 @@ def test_a_required_pronoun_stays(annotator: Annotator) -> None:
 
 def test_a_model_without_names_refuses_them() -> None:
     annotator = Annotator(small_model())
-    for ask in (annotator, annotator.pipe, annotator.recognize):
+    calls = (lambda: annotator("Ada", names=True), lambda: annotator.pipe([], names=True))
+    for call in (*calls, lambda: annotator.recognize([], names=True)):
         with pytest.raises(InputError, match=r"this model does not mark names.*leave the option names out"):
-            ask("Ada" if ask is annotator else [], names=True)
+            call()
 
 
 @pytest.mark.parametrize(

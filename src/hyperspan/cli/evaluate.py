@@ -109,13 +109,13 @@ def evaluate(
     check_error_file(errors, "--errors", force)
     problems = Problems(on_error)
     corpus = list(with_progress(read_corpus(truth, from_, problems, split=split, **parse_options(option)), truth))
-    scored = ScoredLabels(split_names(labels), corpus)
+    named = split_names(labels)
     if predictions is not None:
         found = read_corpus(predictions, predictions_from, problems, **parse_options(predictions_option))
-        task = _score_predictions(corpus, list(with_progress(found, predictions)), scored, samples, seed, problems)
+        task = _score_predictions(corpus, list(with_progress(found, predictions)), named, samples, seed, problems)
     else:
         options = ModelOptions(str(model), device, threshold, names, pronouns)
-        task = _score_model(options, corpus, scored, samples, seed, problems, output, force)
+        task = _score_model(options, corpus, named, samples, seed, problems, output, force)
     if plot is not None:
         _draw(task.scores, plot, force)
     if errors is not None:
@@ -209,7 +209,7 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
 def _score_predictions(
     gold: list[Document],
     predicted: list[Document],
-    scored: ScoredLabels,
+    named: list[str],
     samples: int,
     seed: int,
     problems: Problems,
@@ -218,7 +218,7 @@ def _score_predictions(
     from hyperspan.evaluation import evaluate as score
     from hyperspan.evaluation.errors import error_report
 
-    known = labels_of(predicted)
+    known, scored = labels_of(predicted), ScoredLabels(named, gold)
     labels = scored.among(known)
     aligned = align(gold, predicted, problems=problems)
     aligned = aligned if labels is None else aligned.with_labels(labels)
@@ -230,7 +230,7 @@ def _score_predictions(
 def _score_model(
     options: ModelOptions,
     gold: list[Document],
-    scored: ScoredLabels,
+    named: list[str],
     samples: int,
     seed: int,
     problems: Problems,
@@ -238,6 +238,7 @@ def _score_model(
     force: bool,
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
+    from hyperspan.evaluation.gold_names import gold_asked_for
     from hyperspan.evaluation.models import RecognizerOptions
     from hyperspan.inference.labels import check_marks_names
     from hyperspan.inference.loading import load
@@ -246,6 +247,8 @@ def _score_model(
     if options.names:
         check_marks_names(annotator.model.names)
     known = annotator.name_labels if options.names else annotator.labels
+    gold = gold_asked_for(gold, annotator.model.names, only_names=options.names)
+    scored = ScoredLabels(named, gold)
     labels = scored.among(known)
     _note_no_common_label(known, scored.in_gold)
     with counting("scoring", "words") as add_words:
