@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.cards import ModelCard
+from hyperspan.config import Config
 from hyperspan.errors import CONTROL_CHARACTERS, InputError
 from hyperspan.files import read_regular
+from hyperspan.inference.labels import name_labels, shown_labels
 from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 
 
@@ -23,6 +25,8 @@ class CatalogEntry:
     name: str
     labels: tuple[str, ...]
     card: ModelCard
+    name_labels: tuple[str, ...]
+    """The labels that it finds with the option names."""
     bytes: int
     """The size of the model's files, without those of training."""
 
@@ -37,14 +41,15 @@ class CatalogEntry:
         folder = folder_of(name)
         try:
             labels = json.loads(read_regular(folder / "vocabulary.json"))["labels"]
-            shown = tuple(CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", label) for label in labels)
+            names = Config.of_model(folder).model.names
+            shown, named = _printable(shown_labels(labels, names)), _printable(name_labels(labels, names))
             size = sum((folder / file).stat().st_size for file in FILES if (folder / file).is_file())
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             remedy = "install hyperspan again" if name in bundled_models() else "name one that hyperspan train wrote"
             raise InputError(
                 f"{folder} is not the folder of a model: it has no vocabulary.json with labels; {remedy}"
             ) from None
-        return cls(name, shown, ModelCard.read(folder), size)
+        return cls(name, shown, ModelCard.read(folder), named, size)
 
     @property
     def is_default(self) -> bool:
@@ -59,8 +64,13 @@ class CatalogEntry:
             "default": self.is_default,
             **self.card.to_json(),
             "labels": meanings,
+            "name_labels": list(self.name_labels),
             "bytes": self.bytes,
         }
+
+
+def _printable(labels: Iterable[str]) -> tuple[str, ...]:
+    return tuple(CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", label) for label in labels)
 
 
 def catalog(others: Iterable[str] = ()) -> list[CatalogEntry]:

@@ -156,6 +156,9 @@ class ModelConfig:
     """How ambiguous structures are decoded: `all` pairs every start with every end, `nested` pairs them so that
     mentions of one type do not cross. For the models `mention-hypergraph`, `mention-separators` and
     `katiyar-cardie`."""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Labels that mark names alone, each with the type that it is a name of: `{person-name = "person"}`. Annotation
+    shows their mentions on request, under that type, and leaves them out otherwise. Each type has one such label."""
     tokenizer: str = "words"
     """The tokenizer of raw text: `words`, or `split`, which also splits at hyphens, slashes, commas, dots and pluses
     inside words. It applies to training documents without tokens and to all text in inference."""

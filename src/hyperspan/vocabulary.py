@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -253,8 +253,40 @@ def check_labels(labels: Sequence[str]) -> None:
     if not 0 < len(set(labels)) == len(labels) <= _MOST_LABELS:
         raise ValueError(f"labels must be 1 to {_MOST_LABELS:,} different ones, but are {len(labels):,}")
     for label in labels:
-        if not label.strip() or any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") for sign in label):
+        if _is_unprintable(label):
             raise ValueError(f"the label {label[:50]!r} is empty or has control characters")
+
+
+def check_names(names: Mapping[str, str], labels: Sequence[str]) -> None:
+    """Raise a ValueError if `model.names` does not fit the labels of a model.
+
+    >>> check_names({"person-name": "person"}, ["person", "person-name"])
+    >>> check_names({"name": "person"}, ["person", "person-name"])
+    Traceback (most recent call last):
+    ...
+    ValueError: model.names has the key 'name', but the labels are person, person-name
+    """
+    for label, kind in names.items():
+        if label not in labels:
+            raise ValueError(f"model.names has the key {label[:50]!r}, but the labels are {', '.join(labels)}")
+        if _is_unprintable(kind):
+            raise ValueError(f"model.names.{label} is {kind[:50]!r}, which is empty or has control characters")
+    if repeated := sorted(kind for kind, times in Counter(names.values()).items() if times > 1):
+        raise ValueError(f"model.names has several labels for names of {repeated[0]!r}, but a type has one")
+    if names and len(names) == len(labels):
+        raise ValueError("model.names has all labels, which leaves no label to show without it")
+
+
+def check_names_of(folder: Path, config: Config, vocabulary: Vocabulary) -> None:
+    """Raise an InputError if `model.names` does not fit the labels of the model in a folder."""
+    try:
+        check_names(config.model.names, vocabulary.labels)
+    except ValueError as error:
+        raise InputError(f"{folder / 'config.toml'} does not fit the model: {error}; correct or empty it") from None
+
+
+def _is_unprintable(label: str) -> bool:
+    return not label.strip() or any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") for sign in label)
 
 
 def _ids(symbols: Sequence[str]) -> dict[str, int]:

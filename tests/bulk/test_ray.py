@@ -23,6 +23,8 @@ from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl
 from tests.bulk.processes import below, named
 from tests.inference.test_annotator import TEXT, small_model
+from tests.marked_names import FOUND_NAMES, named_model
+from tests.marked_names import TEXT as NAMED_TEXT
 
 ray = pytest.importorskip("ray")
 pytestmark = [
@@ -247,6 +249,15 @@ def test_a_dataset_gets_a_column_of_mentions(model: Path, tmp_path: Path) -> Non
             assert mention["text"] == other.text and mention["probability"] == pytest.approx(
                 other.probability, abs=1e-5
             )
+
+
+def test_a_dataset_gets_names_alone(tmp_path: Path) -> None:
+    from hyperspan.bulk.ray_data import annotate_dataset
+
+    save_model(named_model(), tmp_path / "named")
+    rows = ray.data.from_items([{"text": NAMED_TEXT}])
+    [row] = annotate_dataset(rows, tmp_path / "named", names=True, pronouns=False).take_all()
+    assert {(one["text"], one["label"]) for one in row["mentions"]} == FOUND_NAMES
 
 
 @pytest.mark.slow

@@ -26,6 +26,8 @@ from hyperspan.text import Tokenizer
 from hyperspan.types import Mention
 from tests.coordination import TEXT as COORDINATED
 from tests.coordination import coordination_model
+from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, named_model
+from tests.marked_names import TEXT as NAMED_TEXT
 
 spacy = pytest.importorskip("spacy")
 
@@ -455,3 +457,31 @@ def test_foreign_documents_are_warned_of_once() -> None:
     assert len(docs) == 2 and len(warned) == 1
     nlp(german)
     list(nlp.pipe([german]))
+
+
+@pytest.fixture(scope="module")
+def named_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("named") / "model"
+    save_model(named_model(), folder)
+    return str(folder)
+
+
+def test_names_and_pronouns_on_request(named_folder: str, tmp_path: Path) -> None:
+    def found(doc: Any) -> set[tuple[str, str]]:
+        return {(span.text, span.label_) for span in doc.spans["sc"]}
+
+    nlp = pipeline(model=named_folder, names=True)
+    assert found(nlp(NAMED_TEXT)) == FOUND_NAMES
+    component = nlp.get_pipe("hyperspan")
+    assert component.labels == ("person", "place")
+    nlp.to_disk(tmp_path / "pipeline")
+    assert found(spacy.load(tmp_path / "pipeline")(NAMED_TEXT)) == FOUND_NAMES
+    component.cfg.update(names=False, pronouns=False)
+    assert found(nlp(NAMED_TEXT)) == DEFAULT - PRONOUNS
+    component.cfg.update(types=["person-name"], pronouns=True)
+    assert component.labels == ("person-name",) and found(nlp(NAMED_TEXT)) == {("Ada", "person-name")}
+
+
+def test_names_of_a_model_without_are_an_error() -> None:
+    with pytest.raises(InputError, match="this model does not mark names"):
+        pipeline(names=True)

@@ -273,3 +273,10 @@ def test_a_teacher_has_the_labels_and_the_kind_of_its_student(place: Path, tmp_p
     train(chain, tmp_path / "chain", overrides=["training.epochs=1"], device="cpu")
     with pytest.raises(InputError, match=r"a model of kind linear-chain, but a student of kind segmental learns"):
         train(settings(place, teacher=str(tmp_path / "chain")), tmp_path / "a", device="cpu")
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_names_of_a_student_are_labels_that_it_has(place: Path, tmp_path: Path, copied: bool) -> None:
+    config = settings(place, copy_embeddings=copied).override(['model.names={x-name = "PER"}'])
+    with pytest.raises(InputError, match=r"model\.names has the key 'x-name', but the labels are .*PER"):
+        train(config, tmp_path / "a", device="cpu")

@@ -36,6 +36,8 @@ def annotate_files(
     threshold: float | dict[str, float] | None = None,
     types: Iterable[str] | None = None,
     top_k: int = 0,
+    names: bool = False,
+    pronouns: bool = True,
     format: OutputFormat = "jsonl",  # noqa: A002
     kind: Kind | None = None,
     text_column: str = "text",
@@ -55,7 +57,7 @@ def annotate_files(
     - `inputs`: files, folders or URLs of JSON Lines, Parquet, CSV, TSV or text. `kind` sets their format, which
       otherwise follows from the file names. `text_column` and `id_column` name the columns (or keys) to read.
     - `output`: the folder of shards. Invalid records go to its subfolder `rejected`. `format` is jsonl or parquet.
-    - `model`, `device`: as for :func:`hyperspan.load`. `threshold`, `types`, `top_k`: as for
+    - `model`, `device`: as for :func:`hyperspan.load`. `threshold`, `types`, `top_k`, `names`, `pronouns`: as for
       :class:`hyperspan.Annotator`.
     - `shard_records`, `shard_bytes`: the maximal records and bytes of text per shard.
     - `engine`: "plain" runs on this machine, "ray" on a Ray cluster at `ray_address`. `workers` is the number of
@@ -83,11 +85,13 @@ def annotate_files(
         kind,
         Columns(text_column, id_column),
         ShardLimits(shard_records, shard_bytes),
+        names,
+        pronouns,
     )
-    names = [str(name) for name in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
-    check_bulk_output(str(output), format, names)
+    paths = [str(name) for name in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
+    check_bulk_output(str(output), format, paths)
     folder = folder_at(str(output))
-    found, left_out = find_inputs(names, kind, folder.name)
+    found, left_out = find_inputs(paths, kind, folder.name)
     notes = (
         [f"left out {left_out:,} files whose names begin with a dot or an underscore, or do not say what they hold"]
         if left_out

@@ -51,6 +51,7 @@ class ModelComputer:
             reads_tags=model.reads_tags,
             joins_documents=model.joins_documents,
             batch_entries=model.batch_entries,
+            names=model.names,
             discontinuous=model.config.discontinuous if model.discontinuous else None,
         )
 

@@ -35,6 +35,10 @@ def read_manifest(output: Folder) -> dict[str, Any] | None:
     )
 
 
+LATER_OPTIONS = {"names": False, "pronouns": True}
+"""The options that manifests of this version have not always had, and their defaults."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The data needed to resume a job."""
@@ -64,7 +68,7 @@ class Manifest:
                 job=_text(record["job"]),
                 hyperspan=_text(record["versions"]["hyperspan"]),
                 model={key: _text(record["model"][key]) for key in ("name", "hash")},
-                options=dict(record["options"]),
+                options={**LATER_OPTIONS, **record["options"]},
                 plan=Plan.from_json(record),
                 done={
                     shard["number"]: Done.from_json({"number": shard["number"], **shard["result"]})
@@ -103,6 +107,8 @@ def _text(value: object) -> str:
 
 def _with(option: str, value: object) -> str:
     """An option of a job with its value, or its absence."""
+    if isinstance(value, bool):
+        return f"{'with' if value else 'without'} {option}"
     without = {"threshold": "without a threshold", "types": "with all types", "kind": "without --from"}
     return without.get(option, f"without {option}") if value is None else f"with {option} {_shown(value)}"
 

@@ -35,6 +35,8 @@ def annotate_dataset(
     text_column: str = "text",
     threshold: float | dict[str, float] | None = None,
     types: Iterable[str] | None = None,
+    names: bool = False,
+    pronouns: bool = True,
     workers: int | None = None,
     batch_size: int = 256,
     device: str = "cpu",
@@ -44,9 +46,9 @@ def annotate_dataset(
     `fragments` are the parts of a discontinuous mention, and null for others.
 
     A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in all
-    other rows. `threshold` and `types` are as for :class:`hyperspan.Annotator`. Rows are annotated lazily, `batch_size`
-    at a time, by up to `workers` actors that each hold a model (default: the CPUs of the cluster minus one, which
-    reads; with GPUs, one per GPU)::
+    other rows. `threshold`, `types`, `names` and `pronouns` are as for :class:`hyperspan.Annotator`. Rows are annotated
+    lazily, `batch_size` at a time, by up to `workers` actors that each hold a model (default: the CPUs of the cluster
+    minus one, which reads; with GPUs, one per GPU)::
 
         import ray
         from hyperspan.bulk.ray_data import annotate_dataset
@@ -58,7 +60,8 @@ def annotate_dataset(
     import ray
     from ray.data import ActorPoolStrategy
 
-    settings = JobSettings(threshold, None if types is None else tuple([types] if isinstance(types, str) else types))
+    chosen = None if types is None else tuple([types] if isinstance(types, str) else types)
+    settings = JobSettings(threshold, chosen, names=names, pronouns=pronouns)
     load(model).options(**settings.annotator_options)
     if workers is not None and workers < 1:
         raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")

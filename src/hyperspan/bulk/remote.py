@@ -28,6 +28,7 @@ from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.decoding import decode
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.inference.prediction import first_alike
+from hyperspan.inference.pronouns import leave_out_pronouns
 from hyperspan.structures.mentions import MentionSets, NotSupportedError
 from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
@@ -86,8 +87,10 @@ class RemoteAnnotator(Annotator):
         predictions: dict[int, SentencePrediction] = {}
         batches = deque(batches_by_length(lengths, self.facts.max_width, self.batch_entries))
         for batch, answer in self._answers(batches, sentences):
-            distribution = AnsweredDistribution(answer, [lengths[index] for index in batch], len(self.labels))
-            predictions |= zip(batch, decode(distribution, self.labels, options), strict=True)
+            distribution = AnsweredDistribution(answer, [lengths[index] for index in batch], len(self.facts.labels))
+            predictions |= zip(batch, decode(distribution, self.facts.labels, options), strict=True)
+        if not options.pronouns:
+            predictions = leave_out_pronouns(predictions, sentences, {})
         nothing = SentencePrediction()
         return [predictions.get(index, nothing) for index in same]
 

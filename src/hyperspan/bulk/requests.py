@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +33,8 @@ class ModelFacts:
     reads_tags: bool
     joins_documents: bool
     batch_entries: int
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Its labels that mark names, and the types that they are names of."""
     discontinuous: DiscontinuousConfig | None = None
     """The discontinuous mentions it can find."""
     reads_ids: bool = False

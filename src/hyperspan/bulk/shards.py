@@ -42,6 +42,8 @@ class JobSettings:
     kind: Kind | None = None
     columns: Columns = field(default_factory=Columns)
     limits: ShardLimits = field(default_factory=ShardLimits)
+    names: bool = False
+    pronouns: bool = True
 
     def __post_init__(self) -> None:
         if self.format not in get_args(OutputFormat):
@@ -55,7 +57,8 @@ class JobSettings:
     @property
     def annotator_options(self) -> dict[str, Any]:
         """The keyword arguments of the annotator."""
-        return {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
+        options = {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
+        return {**options, "names": self.names, "pronouns": self.pronouns}
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that is equal for equivalent settings."""

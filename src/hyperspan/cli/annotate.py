@@ -20,8 +20,10 @@ from hyperspan.cli.options import (
     Keep,
     Labels,
     ModelName,
+    Names,
     OnError,
     Options,
+    Pronouns,
     TextKey,
     Thresholds,
     TopK,
@@ -71,6 +73,8 @@ def annotate(
     threshold: Thresholds = None,
     top_k: TopK = 0,
     type_: Labels = None,
+    names: Names = False,
+    pronouns: Pronouns = True,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,13 +139,17 @@ def annotate(
             threshold=thresholds,
             types=type_,
             top_k=top_k,
+            names=names,
+            pronouns=pronouns,
             keep_sentences=needs_sentences(format_name),
             on_error=failures.add,
             on_words=add_words,
         )
         documents, target = failures.without(found), Target(output, force)
-        about = provenance(model, thresholds, type_ or (), len(constraints.require | constraints.forbid))
-        losses = _write(documents, format_name, target, annotator.labels, _title(inputs), about, problems, lossy)
+        known = len(constraints.require | constraints.forbid)
+        about = provenance(model, thresholds, type_ or (), known, names=names, pronouns=pronouns)
+        labels = annotator.name_labels if names else annotator.labels
+        losses = _write(documents, format_name, target, labels, _title(inputs), about, problems, lossy)
     report(problems)
     report_losses(losses)
     if tally.note:

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
-from hyperspan.cli.options import Device, IdKey, Labels, ModelName, TextKey, Thresholds, TopK
+from hyperspan.cli.options import Device, IdKey, Labels, ModelName, Names, Pronouns, TextKey, Thresholds, TopK
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
 from hyperspan.inference.options import parse_thresholds
@@ -37,6 +37,8 @@ def bulk(
     threshold: Thresholds = None,
     top_k: TopK = 0,
     type_: Labels = None,
+    names: Names = False,
+    pronouns: Pronouns = True,
     from_: Annotated[
         Kind | None, typer.Option("--from", help="The format of the inputs. Default: by their file names.")
     ] = None,
@@ -94,6 +96,8 @@ def bulk(
                 threshold=thresholds,
                 types=type_,
                 top_k=top_k,
+                names=names,
+                pronouns=pronouns,
                 format=format_,
                 kind=from_,
                 text_column=text_column or Columns.text,

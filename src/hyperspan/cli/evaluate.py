@@ -16,10 +16,12 @@ from hyperspan.cli.options import (
     Force,
     Format,
     From,
+    Names,
     OnError,
     Options,
     PredictionsFrom,
     PredictionsOptions,
+    Pronouns,
     Seed,
     Split,
     parse_options,
@@ -64,6 +66,8 @@ def evaluate(
             "Default: all."
         ),
     ] = None,
+    names: Names = False,
+    pronouns: Pronouns = True,
     format_: Format = "table",
     samples: Annotated[
         int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for no intervals.")
@@ -100,28 +104,48 @@ def evaluate(
 
     Example: hyperspan evaluate --predictions predicted.jsonl --gold test.data --format json
     """
-    truth = _check_task(model, data, predictions, gold, threshold, output)
+    truth = _check_task(model, data, predictions, gold, threshold, output, names, pronouns)
     _check_targets(output, plot, force)
     check_error_file(errors, "--errors", force)
     problems = Problems(on_error)
     corpus = list(with_progress(read_corpus(truth, from_, problems, split=split, **parse_options(option)), truth))
-    scored = ScoredLabels(split_names(labels), corpus)
+    named = split_names(labels)
     if predictions is not None:
         found = read_corpus(predictions, predictions_from, problems, **parse_options(predictions_option))
-        task = _score_predictions(corpus, list(with_progress(found, predictions)), scored, samples, seed, problems)
+        task = _score_predictions(corpus, list(with_progress(found, predictions)), named, samples, seed, problems)
     else:
-        task = _score_model(str(model), device, corpus, scored, threshold, samples, seed, problems, output, force)
+        options = ModelOptions(str(model), device, threshold, names, pronouns)
+        task = _score_model(options, corpus, named, samples, seed, problems, output, force)
     if plot is not None:
         _draw(task.scores, plot, force)
     if errors is not None:
         about = {"model": model, "predictions": predictions, "gold": truth}
-        about |= {"threshold": "the most probable set" if threshold is None else f"{threshold:g}"} if model else {}
+        about |= ModelOptions(model, device, threshold, names, pronouns).shown if model else {}
         about |= {"labels": ", ".join(task.labels)} if task.labels else {}
         named = {key: value for key, value in about.items() if value}
         title = f"Errors of {Path(model or str(predictions)).name} on {Path(truth).name}"
         write_error_file(task.find_errors(), errors, force, title, named, [Path(model or str(predictions)).name])
     _show(task.scores, format_)
     report(problems)
+
+
+class ModelOptions(NamedTuple):
+    """A model to score, and how it annotates."""
+
+    name: str
+    device: str
+    threshold: float | None
+    names: bool
+    pronouns: bool
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What is not the default, for people."""
+        return {
+            "threshold": "the most probable set" if self.threshold is None else f"{self.threshold:g}",
+            **({"mentions": "names alone"} if self.names else {}),
+            **({} if self.pronouns else {"pronouns": "left out"}),
+        }
 
 
 class EvaluationTask(NamedTuple):
@@ -139,6 +163,8 @@ def _check_task(
     gold: str | None,
     threshold: float | None,
     output: str | None,
+    names: bool,
+    pronouns: bool,
 ) -> str:
     """Return the gold corpus; InputError if the arguments do not say what to score."""
     if predictions is None and gold is None and model is not None and data is not None:
@@ -149,8 +175,9 @@ def _check_task(
         raise InputError(
             "it is not clear what to score; give a model and a corpus, or --predictions FILE and --gold FILE"
         )
-    if threshold is not None or output is not None:
-        name = "--output" if threshold is None else "--threshold"
+    given_for_model = {"--threshold": threshold, "--output": output, "--names": names or None}
+    given_for_model["--no-pronouns"] = None if pronouns else True
+    if name := next((name for name, value in given_for_model.items() if value is not None), None):
         raise InputError(f"{name} is for a model, but --predictions are made already; leave it out")
     if predictions == gold == "-":
         raise InputError("--predictions and --gold are both standard input; name a file for one of them")
@@ -182,7 +209,7 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
 def _score_predictions(
     gold: list[Document],
     predicted: list[Document],
-    scored: ScoredLabels,
+    named: list[str],
     samples: int,
     seed: int,
     problems: Problems,
@@ -191,7 +218,7 @@ def _score_predictions(
     from hyperspan.evaluation import evaluate as score
     from hyperspan.evaluation.errors import error_report
 
-    known = labels_of(predicted)
+    known, scored = labels_of(predicted), ScoredLabels(named, gold)
     labels = scored.among(known)
     aligned = align(gold, predicted, problems=problems)
     aligned = aligned if labels is None else aligned.with_labels(labels)
@@ -201,11 +228,9 @@ def _score_predictions(
 
 
 def _score_model(
-    name: str,
-    device: str,
+    options: ModelOptions,
     gold: list[Document],
-    scored: ScoredLabels,
-    threshold: float | None,
+    named: list[str],
     samples: int,
     seed: int,
     problems: Problems,
@@ -213,16 +238,24 @@ def _score_model(
     force: bool,
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
+    from hyperspan.evaluation.gold_names import gold_asked_for
+    from hyperspan.evaluation.models import RecognizerOptions
+    from hyperspan.inference.labels import check_marks_names
     from hyperspan.inference.loading import load
 
-    annotator = load(name, device)
-    labels = scored.among(annotator.labels)
-    _note_no_common_label(annotator.labels, scored.in_gold)
+    annotator = load(options.name, options.device)
+    if options.names:
+        check_marks_names(annotator.model.names)
+    known = annotator.name_labels if options.names else annotator.labels
+    gold = gold_asked_for(gold, annotator.model.names, only_names=options.names)
+    scored = ScoredLabels(named, gold)
+    labels = scored.among(known)
+    _note_no_common_label(known, scored.in_gold)
     with counting("scoring", "words") as add_words:
         found = evaluate_model(
-            annotator,
+            RecognizerOptions(annotator, options.names, options.pronouns),
             gold,
-            threshold=threshold,
+            threshold=options.threshold,
             samples=samples,
             seed=seed,
             tokenizer=annotator.model.tokenizer,
@@ -230,23 +263,23 @@ def _score_model(
             problems=problems,
             on_words=add_words,
         )
-    scored.note_others(annotator.labels, found.documents)
+    scored.note_others(known, found.documents)
     if output is not None:
         write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
         print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
-    return EvaluationTask(found.report, lambda: _model_errors(found, annotator, labels), labels)
+    return EvaluationTask(found.report, lambda: _model_errors(found, annotator, labels, options.names), labels)
 
 
-def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None) -> ErrorReport:
+def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None, names: bool) -> ErrorReport:
     from hyperspan.evaluation.error_kinds import ModelLimits
     from hyperspan.evaluation.model_errors import model_errors
     from hyperspan.inference.set_probabilities import set_probabilities
 
-    known = annotator.labels
-    types = None if labels is None else [index for index, label in enumerate(known) if label in labels]
+    known = annotator.name_labels if names else annotator.labels
+    chosen = annotator.options(types=[label for label in known if labels is None or label in labels], names=names)
     model, parts = annotator.model, annotator.discontinuous
     limits = ModelLimits(frozenset(known), model.max_width, contiguous=parts is None, discontinuous=parts)
-    return model_errors(found, annotator, partial(set_probabilities, annotator.model, types=types), limits)
+    return model_errors(found, annotator, partial(set_probabilities, model, options=chosen), limits)
 
 
 def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:

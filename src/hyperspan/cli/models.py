@@ -42,6 +42,8 @@ def _table(entries: list[CatalogEntry]) -> Table:
         labels = Table.grid(padding=(0, 2, 0, 0))
         for label in entry.labels:
             labels.add_row(Text(label, "bold"), Text(entry.card.labels.get(label, "")))
+        if entry.name_labels:
+            labels.add_row(Text("--names", "bold"), Text(f"names alone: {', '.join(entry.name_labels)}"))
         table.add_row(_facts(entry), labels)
     return table
 

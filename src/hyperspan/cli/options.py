@@ -29,6 +29,15 @@ TopK = Annotated[
 Labels = Annotated[
     list[str] | None, typer.Option("--type", "-t", help="Find only mentions with this label; repeat for more labels.")
 ]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names", help="Find names alone, under the types that they are names of, with a model that marks them."
+    ),
+]
+Pronouns = Annotated[
+    bool, typer.Option("--pronouns/--no-pronouns", help="Whether to show mentions that are one English pronoun.")
+]
 TextKey = Annotated[
     str | None,
     typer.Option("--column", "--text-column", help="The column (in JSON Lines: the key) with the text. Default: text."),

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve
 
@@ -17,6 +17,9 @@ from hyperspan.evaluation.calibration import calibration_of
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.text.tokenize import WORDS, Tokenizer
 from hyperspan.types import Document, Mention, Sentence
+
+if TYPE_CHECKING:
+    from hyperspan.inference.annotator import Annotator
 
 CANDIDATE_THRESHOLD = 0.01
 """Calibration is measured on the mentions with at least this probability."""
@@ -46,6 +49,31 @@ class SentenceRecognizer(Protocol):
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
         """The sentences with their most probable mention sets, or with all mentions of at least this probability."""
         ...
+
+
+@dataclass(frozen=True)
+class RecognizerOptions:
+    """An annotator with options: it finds names alone, or leaves out pronouns."""
+
+    annotator: Annotator
+    names: bool = False
+    pronouns: bool = True
+
+    @property
+    def context(self) -> int:
+        return self.annotator.context
+
+    @property
+    def joins_documents(self) -> bool:
+        return self.annotator.joins_documents
+
+    @property
+    def reads_tags(self) -> bool:
+        return self.annotator.reads_tags
+
+    def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
+        """The sentences with the mentions that the annotator finds under these options."""
+        return self.annotator.recognize(sentences, threshold=threshold, names=self.names, pronouns=self.pronouns)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from hyperspan.corpora.documents import with_context
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.inference.assembly import SentencePrediction, assemble
-from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence
+from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
 from hyperspan.inference.domain import DomainCheck, DomainFit
+from hyperspan.inference.labels import check_marks_names, name_labels, shown_labels
 from hyperspan.inference.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.inference.streams import Failure, attempt, windows
 from hyperspan.text.sentences import iter_sentences
@@ -63,7 +64,11 @@ class Annotator:
       up to 1 finds every mention with at least that marginal probability; 0.5 minimises the expected number of errors.
       A dict sets thresholds by label, ``{"protein": 0.3, "*": 0.5}``; "*" (or None) stands for all other labels, whose
       default is 0.5.
-    - `types`: find only mentions with these labels. Default: all labels.
+    - `types`: find only mentions with these labels. Default: all of `labels`.
+    - `names`: find only names, under the types that they are names of: `types` and `threshold` then refer to
+      `name_labels`. Only some models mark names.
+    - `pronouns`: if false, leave out mentions that are one English pronoun ("she", "nobody's"). The probabilities of
+      the others stay the same.
 
     Each mention has its marginal probability. It is exact, except for cascaded chains and models that decide step by
     step.
@@ -98,8 +103,13 @@ class Annotator:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that the model finds."""
-        return self.model.labels
+        """The labels that are found by default: those of the model but for its labels of names."""
+        return shown_labels(self.model.labels, self.model.names)
+
+    @property
+    def name_labels(self) -> tuple[str, ...]:
+        """The labels that are found with `names`; empty for a model that marks no names."""
+        return name_labels(self.model.labels, self.model.names)
 
     @property
     def discontinuous(self) -> DiscontinuousConfig | None:
@@ -144,14 +154,16 @@ class Annotator:
         types: Iterable[str] | None = None,
         top_k: int = 0,
         candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
         require: Iterable[Mention] = (),
         forbid: Iterable[Mention] = (),
     ) -> Document:
         """Annotate one text and return it as a document with mentions.
 
-        `threshold` and `types` are explained above; `top_k` and `candidates` as for :meth:`pipe`. `require` and
-        `forbid` are mentions, in characters of the text, that must and must not be found. The other mentions and all
-        probabilities are then conditional on them.
+        `threshold`, `types`, `names` and `pronouns` are explained above; `top_k` and `candidates` as for :meth:`pipe`.
+        `require` and `forbid` are mentions, in characters of the text, that must and must not be found. The other
+        mentions and all probabilities are then conditional on them.
 
         >>> from hyperspan import Mention, load
         >>> annotate, text = load("genia"), "c-Rel binds the IL-2 promoter in Jurkat T cells."
@@ -161,7 +173,7 @@ class Annotator:
         >>> [mention.text for mention in annotate(text, types=["cell_line"], require=known).mentions]
         ['Jurkat']
         """
-        options = self.options(threshold, types, top_k, candidates)
+        options = self.options(threshold, types, top_k, candidates, names, pronouns)
         [result] = self.results([(text, Constraints(require, forbid))], options)
         return _document_or_raise(result)
 
@@ -173,6 +185,8 @@ class Annotator:
         types: Iterable[str] | None = None,
         top_k: int = 0,
         candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
         keep_sentences: bool = True,
         on_error: OnError | None = None,
         on_words: OnWords | None = None,
@@ -182,9 +196,10 @@ class Annotator:
         Texts are strings, documents, or pairs of one and :class:`Constraints`. They are read lazily, some thousand
         words ahead. A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced.
 
-        `threshold` and `types` are explained above. The other options:
+        `threshold`, `types`, `names` and `pronouns` are explained above. The other options:
 
-        - `top_k`: also set `alternatives` to the k most probable mention sets of each sentence, best first.
+        - `top_k`: also set `alternatives` to the k most probable mention sets of each sentence, best first. Without
+          pronouns there may be fewer: sets that differ in pronouns alone become one.
         - `candidates`: also set `candidates` to every mention with at least this probability, so that you can apply any
           higher threshold later.
         - `keep_sentences`: if false, long texts are annotated part by part and returned without sentences and tokens,
@@ -201,7 +216,7 @@ class Annotator:
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
-        options = self.options(threshold, types, top_k, candidates)
+        options = self.options(threshold, types, top_k, candidates, names, pronouns)
         results = self.results(texts, options, keep_sentences=keep_sentences, on_words=on_words)
         return _documents(results, on_error)
 
@@ -211,6 +226,8 @@ class Annotator:
         *,
         threshold: Threshold = None,
         types: Iterable[str] | None = None,
+        names: bool = False,
+        pronouns: bool = True,
     ) -> Iterator[Sentence]:
         """Annotate tokenized sentences: yield each with its mentions, in token positions.
 
@@ -219,7 +236,7 @@ class Annotator:
         >>> [(mention.span, mention.label) for mention in sentence.mentions]
         [((0, 2), 'cell_line')]
         """
-        options = self.options(threshold, types)
+        options = self.options(threshold, types, names=names, pronouns=pronouns)
         return (
             evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
             for window in windows(map(self._check_length, sentences), len, self.window)
@@ -234,9 +251,15 @@ class Annotator:
         types: Iterable[str] | None = None,
         top_k: int = 0,
         candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
     ) -> DecodingOptions:
         """Check the options against the labels of the model."""
-        return decoding_options(self.labels, threshold, types, top_k, candidates)
+        if names:
+            check_marks_names(self.model.names)
+        reported_as = self.model.names if names else None
+        types = self.labels if types is None and not names else types
+        return decoding_options(self.model.labels, threshold, types, top_k, candidates, pronouns, reported_as)
 
     def split(self, given: str | Document) -> Document:
         """Split a text into sentences and tokens; a document with sentences keeps them."""
@@ -268,11 +291,19 @@ class Annotator:
         cut = iter_sentences(document.text, self.model.tokenizer)
         return with_context((self._check_length(sentence, document.id) for sentence in cut), self.context)
 
-    def constraints(self, document: Document, constraints: Constraints) -> dict[int, Constraints]:
-        """Return the constraints of a document by sentence index; raise an error for invalid ones."""
+    def constraints(
+        self, document: Document, constraints: Constraints, reported_as: Mapping[str, str] | None = None
+    ) -> dict[int, Constraints]:
+        """Return the constraints of a document by sentence index, for :meth:`find`; raise an error for invalid ones.
+
+        `reported_as` is that of the options.
+        """
         if not constraints:
             return {}
-        return constraints_by_sentence(document, constraints, self.labels, self.model.max_width, self.discontinuous)
+        labels = tuple(reported_as.values()) if reported_as else self.model.labels
+        limits = (self.model.max_width, self.discontinuous)
+        found = constraints_by_sentence(document, constraints, labels, *limits)
+        return constraints_on(found, reported_as) if reported_as else found
 
     def find(
         self,
@@ -300,7 +331,7 @@ class Annotator:
                 for given, _ in group:
                     yield attempt(given, functools.partial(self._annotate_long, given, options, on_words))
                 continue
-            prepared = (attempt(pair[0], functools.partial(self._prepare, *pair)) for pair in group)
+            prepared = (attempt(pair[0], functools.partial(self._prepare, *pair, options)) for pair in group)
             for window in windows(prepared, _words_in, self.window):
                 yield from self._annotate_window(window, options, on_words)
 
@@ -312,9 +343,9 @@ class Annotator:
             return not given.sentences and len(given.text) > self.long_text
         return len(given) > self.long_text
 
-    def _prepare(self, given: str | Document, constraints: Constraints) -> _Prepared:
+    def _prepare(self, given: str | Document, constraints: Constraints, options: DecodingOptions) -> _Prepared:
         document = self.split(given)
-        return _Prepared(given, document, self.constraints(document, constraints))
+        return _Prepared(given, document, self.constraints(document, constraints, options.reported_as))
 
     def _annotate_window(
         self, window: Sequence[_Prepared | Failure], options: DecodingOptions, on_words: OnWords | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.trimming import joined
@@ -73,6 +73,20 @@ def constraints_by_sentence(
         index: Constraints(*([mention for place, mention in group if place == index] for group in (require, forbid)))
         for index in {place for place, _ in (*require, *forbid)}
     }
+
+
+def constraints_on(constraints: Mapping[int, Constraints], reported_as: Mapping[str, str]) -> dict[int, Constraints]:
+    """The constraints of sentences, on reported labels, as constraints on the labels of the model.
+
+    >>> constraints_on({0: Constraints([Mention(0, 1, "person")])}, {"person-name": "person"})
+    {0: Constraints(require=frozenset({Mention(0, 1, 'person-name')}), forbid=frozenset())}
+    """
+    own = {reported: label for label, reported in reported_as.items()}
+
+    def renamed(mentions: Iterable[Mention]) -> list[Mention]:
+        return [evolve(mention, label=own.get(mention.label, mention.label)) for mention in mentions]
+
+    return {index: Constraints(renamed(one.require), renamed(one.forbid)) for index, one in constraints.items()}
 
 
 def too_large(parts: Sequence[Span], max_width: int | None, discontinuous: DiscontinuousConfig | None) -> str:

@@ -46,6 +46,8 @@ def decode(
 ) -> list[SentencePrediction]:
     """Decode each sentence of a batch as the options say. Types are indices into `labels`.
 
+    The labels of constraints are those of the model; found mentions have the labels under which they are reported.
+
     >>> from hyperspan.structures.segmental_arrays import ArrayHypergraph, ScoreArrays
     >>> zeros = np.zeros((1, 1, 1))
     >>> scores = ScoreArrays(zeros, zeros + 1, np.zeros((1, 1, 0, 1)), np.zeros((1, 1, 1, 1)))
@@ -62,11 +64,12 @@ def decode(
         return predictions
     if len(options.types) < distribution.types:
         distribution = distribution.restrict(options.types)
-    names: list[str] = [labels[kind] for kind in options.types]
+    own: list[str] = [labels[kind] for kind in options.types]
+    names = [options.reported_as.get(label, label) for label in own]
     wanted: list[Sequence[float] | None] = [options.thresholds]
     if options.candidates is not None:
         wanted.append([options.candidates] * len(names))
-    best, *candidates = distribution.places(wanted, _required(constraints or (), names))
+    best, *candidates = distribution.places(wanted, _required(constraints or (), own))
     _add_mentions(best, names, [one.mentions for one in predictions])
     for places in candidates:
         _add_mentions(places, names, [one.candidates for one in predictions])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +25,11 @@ class InferenceModel(Protocol):
 
     @property
     def context(self) -> int: ...
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The labels that mark names, and the types that they are names of."""
+        ...
+
     @property
     def joins_documents(self) -> bool: ...
     @property

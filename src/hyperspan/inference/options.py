@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hyperspan.errors import InputError, LabelError
 
@@ -31,6 +31,10 @@ class DecodingOptions:
     """How many of the most probable sets to return as well."""
     candidates: float | None = None
     """Also return every mention with at least this probability."""
+    pronouns: bool = True
+    """Whether to return mentions that are one English pronoun."""
+    reported_as: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The labels under which labels of the model are reported, for names; labels that are not listed keep theirs."""
 
     @property
     def probable_alone(self) -> bool:
@@ -49,12 +53,23 @@ def decoding_options(
     types: Iterable[str] | None = None,
     top_k: int = 0,
     candidates: float | None = None,
+    pronouns: bool = True,
+    reported_as: Mapping[str, str] | None = None,
 ) -> DecodingOptions:
     """Make the options for a model with these labels; raise an error for invalid ones.
 
+    With `reported_as`, only its labels are found, and they are called by what they are reported as.
+
     >>> decoding_options(["DNA", "RNA", "protein"], threshold={"DNA": 0.3}, types=["protein", "DNA"])
-    DecodingOptions(types=(0, 2), thresholds=(0.3, 0.5), top_k=0, candidates=None)
+    DecodingOptions(types=(0, 2), thresholds=(0.3, 0.5), top_k=0, candidates=None, pronouns=True, reported_as={})
+    >>> decoding_options(["person", "person-name"], types=["person"], reported_as={"person-name": "person"}).types
+    (1,)
     """
+    renamed = reported_as or {}
+    indices = {
+        renamed.get(label, label): index for index, label in enumerate(labels) if not renamed or label in renamed
+    }
+    labels = list(indices)
     asked = [types] if isinstance(types, str) else list(types) if types is not None else list(labels)
     thresholds = thresholds_by_label(threshold)
     for label in (*asked, *(thresholds or {}).keys() - {ANY_LABEL}):
@@ -64,11 +79,12 @@ def decoding_options(
         _check_probability("the least probability of candidates", candidates)
     if not 0 <= top_k <= MAX_ALTERNATIVES:
         raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MAX_ALTERNATIVES:,}")
-    chosen = tuple(index for index, label in enumerate(labels) if label in asked)
+    chosen = [label for label in labels if label in asked]
     least = None
     if thresholds is not None:
-        least = tuple(thresholds.get(labels[index], thresholds[ANY_LABEL]) for index in chosen)
-    return DecodingOptions(chosen, least, top_k, candidates)
+        least = tuple(thresholds.get(label, thresholds[ANY_LABEL]) for label in chosen)
+    types_found = tuple(indices[label] for label in chosen)
+    return DecodingOptions(types_found, least, top_k, candidates, pronouns, renamed)
 
 
 def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:

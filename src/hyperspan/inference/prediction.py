@@ -10,6 +10,7 @@ from hyperspan.inference.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.inference.decoding import decode
 from hyperspan.inference.model import InferenceModel
 from hyperspan.inference.options import DecodingOptions
+from hyperspan.inference.pronouns import leave_out_pronouns
 from hyperspan.types import Sentence
 
 
@@ -30,6 +31,9 @@ def predict(
             distribution = compute([sentences[index] for index in batch])
             decoded = decode(distribution, model.labels, options, known if any(known) else None)
         predictions |= zip(batch, decoded, strict=True)
+    if not options.pronouns:
+        required = {index: one.require for index, one in constraints.items()}
+        predictions = leave_out_pronouns(predictions, sentences, required)
     nothing = SentencePrediction()
     return [predictions.get(index, nothing) for index in same]
 

@@ -12,6 +12,7 @@ from hyperspan.batching import batches_by_length
 from hyperspan.inference.constraints import too_large
 from hyperspan.inference.decoding import AnyMentionSets, MentionDistribution
 from hyperspan.inference.model import InferenceModel
+from hyperspan.inference.options import DecodingOptions
 from hyperspan.structures.constraints import PartialMarks, inside
 from hyperspan.structures.mentions import AnyMention, NotSupportedError, with_parts
 from hyperspan.structures.mentions import Mention as IndexedMention
@@ -47,15 +48,15 @@ def set_probabilities(
     model: InferenceModel,
     sentences: Sequence[Sentence],
     sets: Sequence[MentionSetsOfSentence],
-    types: Sequence[int] | None = None,
+    options: DecodingOptions | None = None,
     *,
     known: Sequence[Sentence] | None = None,
 ) -> list[SetProbabilities]:
     """Return the probabilities of the sets of each sentence; all sentences have the same number of sets.
 
-    `types`, indices into the labels of the model, restrict the distribution to the mentions of these types. `known` are
-    the same sentences as annotated in a corpus: if one is partially annotated, the probability of a set is that of all
-    sets that agree with it on the known mentions.
+    `options` restrict the distribution to mentions of their types, under the labels that they report. `known` are the
+    same sentences as annotated in a corpus: if one is partially annotated, the probability of a set is that of all sets
+    that agree with it on the known mentions.
 
     >>> from hyperspan import load
     >>> words, found = Sentence(["Jurkat", "cells"]), {Mention(0, 2, "cell_line")}
@@ -63,13 +64,14 @@ def set_probabilities(
     >>> log_probabilities[0] > log_probabilities[1], 0.5 < mentions[Mention(0, 2, "cell_line")] < 1
     (True, True)
     """
-    labels = model.labels if types is None else [model.labels[kind] for kind in types]
+    types, reported_as = (range(len(model.labels)), {}) if options is None else (options.types, options.reported_as)
+    labels = [reported_as.get(model.labels[kind], model.labels[kind]) for kind in types]
     count = len(sets[0]) if sets else 0
     found = [SetProbabilities((0.0,) * count, {}) for _ in sentences]
     for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         with model.inference():
             distribution: JudgingDistribution = model.distribution([sentences[index] for index in batch])
-            if types is not None and len(types) < len(model.labels):
+            if len(types) < len(model.labels):
                 distribution = distribution.restrict(types)
             here = [None if known is None else known[index] for index in batch]
             longer = _discontinuous(distribution) if model.discontinuous else [{} for _ in batch]

@@ -53,7 +53,8 @@ class Component(Pipe):
 
     - `spans_key`: the group of ``doc.spans`` to fill; its ``attrs["scores"]`` are the probabilities. The span of a
       discontinuous mention reaches from its first to its last part; ``span._.hyperspan_parts`` are the parts;
-    - `threshold`, `types`, `top_k`: as for :class:`hyperspan.Annotator`; alternatives go to ``attrs["alternatives"]``;
+    - `threshold`, `types`, `top_k`, `names`, `pronouns`: as for :class:`hyperspan.Annotator`; alternatives go to
+      ``attrs["alternatives"]``;
     - `alignment`: for a mention that begins or ends inside a token, take all tokens that it touches ("expand"), only
       those inside it ("contract"), or drop it ("strict");
     - `sentences`, `tokens`: whether the model reads those of "hyperspan", as in its training, or those of "spacy".
@@ -96,8 +97,14 @@ class Component(Pipe):
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that the component predicts; empty before the model is loaded."""
-        known = self._annotator.labels if self._annotator else ()
-        return tuple(label for label in known if self.cfg["types"] is None or label in self.cfg["types"])
+        if self._annotator is None:
+            return ()
+        annotator, types = self._annotator, self.cfg["types"]
+        if self.cfg["names"]:
+            return tuple(label for label in annotator.name_labels if types is None or label in types)
+        return tuple(
+            label for label in annotator.model.labels if label in (annotator.labels if types is None else types)
+        )
 
     @property
     def annotator(self) -> "Annotator":
@@ -113,7 +120,7 @@ class Component(Pipe):
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
         self._source, self._annotator, self._stamps = source, annotator, stamps
-        for label in annotator.labels:
+        for label in (*annotator.model.labels, *annotator.name_labels):
             self.vocab.strings.add(label)
 
     def check(self) -> None:
@@ -124,7 +131,7 @@ class Component(Pipe):
         self.annotator.pipe((), **self._wanted())
 
     def _wanted(self) -> dict[str, Any]:
-        return {name: self.cfg[name] for name in ("threshold", "types", "top_k")}
+        return {name: self.cfg[name] for name in ("threshold", "types", "top_k", "names", "pronouns")}
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
@@ -280,6 +287,8 @@ def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
         "sentences": "hyperspan",
         "tokens": "hyperspan",
         "top_k": 0,
+        "names": False,
+        "pronouns": True,
         "device": "cpu",
         "precision": "float32",
         "skip": None,
@@ -297,6 +306,8 @@ def make_component(
     sentences: str,
     tokens: str,
     top_k: int,
+    names: bool,
+    pronouns: bool,
     device: str,
     precision: str,
     skip: float | None,
@@ -311,6 +322,8 @@ def make_component(
         "sentences": sentences,
         "tokens": tokens,
         "top_k": top_k,
+        "names": names,
+        "pronouns": pronouns,
     }
     if isinstance(threshold, dict) and Config().from_str(Config({"t": threshold}).to_str()) != {"t": threshold}:
         raise InputError(

@@ -105,12 +105,14 @@ def criterion_of(name: str) -> Criterion:
 
 
 def measure(model: InferenceModel, sentences: Sequence[Sentence], by: Measure) -> list[float]:
-    """The measure of each sentence, computed in batches; 0 for one without words."""
+    """The measure of each sentence, computed in batches; 0 for one without words. Labels of names do not count."""
     values = [0.0] * len(sentences)
+    shown = [kind for kind, label in enumerate(model.labels) if label not in model.names]
     for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         with model.inference():
             try:
-                found = by(model.distribution([sentences[index] for index in batch]))
+                distribution = model.distribution([sentences[index] for index in batch])
+                found = by(distribution.restrict(shown) if model.names else distribution)
             except NotSupportedError as error:
                 raise InputError(f"{error}; or rank by mix or margin, which every model has") from None
         for index, value in zip(batch, found, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -153,6 +153,11 @@ class Model(nn.Module):
     def reads_tags(self) -> bool:
         """Whether the model was trained with part-of-speech tags; it finds less without them."""
         return self.encoder.reads_tags
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The labels that mark names, and the types that they are names of."""
+        return self.config.model.names
 
     @property
     def joins_documents(self) -> bool:

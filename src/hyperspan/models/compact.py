@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -34,6 +34,7 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
         config,
         data=replace(config.data, train=_corpora(config.data.train), dev=_corpora(config.data.dev)),
         calibration=config.calibration.restrict(found),
+        model=replace(config.model, names=_names_kept(config.model.names, found)),
         words=replace(
             config.words,
             vectors=_file(config.words.vectors),
@@ -73,6 +74,11 @@ def _labels_kept(model: Model, labels: Collection[str]) -> tuple[str, ...]:
             "models whose labels are independent can, such as segmental ones: ask for some types in inference instead"
         )
     return kept
+
+
+def _names_kept(names: Mapping[str, str], kept: Collection[str]) -> dict[str, str]:
+    """`model.names` for the kept labels; labels of names are ordinary ones where no other is left."""
+    return {label: kind for label, kind in names.items() if label in kept} if set(kept) - set(names) else {}
 
 
 def _scorer_tensors(model: Model, small: Model) -> dict[str, Tensor]:

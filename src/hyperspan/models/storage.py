@@ -18,7 +18,7 @@ from hyperspan.models.tensors import write_tensors
 from hyperspan.models.validation import validate
 from hyperspan.models.weights import load_weights, quantized
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary, check_labels
+from hyperspan.vocabulary import Vocabulary, check_labels, check_names, check_names_of
 
 
 def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
@@ -49,6 +49,10 @@ def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
         raise InputError(
             f"{config.data.train_names} cannot be learnt from: {error}; rename the labels in data.train"
         ) from None
+    try:
+        check_names(config.model.names, vocabulary.labels)
+    except ValueError as error:
+        raise InputError(f"{error}; correct model.names, or the labels in {config.data.train_names}") from None
 
 
 def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
@@ -73,5 +77,6 @@ def load_model(
     except InputError as error:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
     vocabulary = Vocabulary.load(folder)
+    check_names_of(folder, config, vocabulary)
     model = load_weights(folder, lambda: model_class(config.model.kind)(config, vocabulary)).to(device)
     return model.for_inference(precision, skip)

@@ -24,6 +24,9 @@ def provenance(
     types: Iterable[str] = (),
     constraints: int = 0,
     day: str = "",
+    *,
+    names: bool = False,
+    pronouns: bool = True,
 ) -> str:
     """The sentence below the title of a page on how it was made.
 
@@ -38,6 +41,10 @@ def provenance(
     said = [f"Model {PurePath(model).name}", chosen]
     if labels := ", ".join(types):
         said.append(f"types {labels}")
+    if names:
+        said.append("names alone")
+    if not pronouns:
+        said.append("without pronouns")
     if constraints:
         said.append(f"{constraints} constraint{'s' if constraints > 1 else ''}")
     return "; ".join([*said, f"hyperspan {__version__}", day or today()]) + "."

@@ -6,7 +6,7 @@ The computation is that of :class:`hyperspan.models.recognizer.Recognizer` with 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary
+from hyperspan.vocabulary import Vocabulary, check_names_of
 
 
 def is_served(config: Config) -> bool:
@@ -66,6 +66,7 @@ class RuntimeModel:
         if skip is not None and math.isnan(skip):
             raise InputError(f"skip is nan for a model of kind {config.model.kind!r}; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
+        check_names_of(folder, config, vocabulary)
         self.labels, self.kind = tuple(vocabulary.labels), SERVED_KINDS[config.model.kind]
         self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
@@ -96,6 +97,11 @@ class RuntimeModel:
 
     def __repr__(self) -> str:
         return f"RuntimeModel({self.folder.name}, labels: {', '.join(self.labels)})"
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The labels that mark names, and the types that they are names of."""
+        return self.config.model.names
 
     @property
     def joins_documents(self) -> bool:

@@ -49,7 +49,7 @@ def hypergraph(
     picture = draw_hypergraph(
         sentence.tokens,
         here.mentions,
-        types=labels or served.annotator.labels[:1],
+        types=labels or (served.annotator.name_labels if asked.names else served.annotator.labels)[:1],
         max_width=served.annotator.model.max_width,
         structure=structure,
         most_edges=limits.max_hypergraph_edges,

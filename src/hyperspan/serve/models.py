@@ -32,6 +32,7 @@ class Served:
             "name": self.name,
             "default": is_default,
             "labels": list(self.annotator.labels),
+            "name_labels": list(self.annotator.name_labels),
             "max_width": model.max_width,
             "tokenizer": model.tokenizer.name,
             "kind": kind,

@@ -91,6 +91,11 @@ FRAGMENTS: Any = Field(
 START: Any = Field(description="The offset of the first character.")
 END: Any = Field(description="The offset after the last character.")
 UNIT = "What offsets count, in the request and in the answer: code points or UTF-16 units (JavaScript, Java)."
+NAMES = (
+    "Whether to find names alone, under the types that they are names of: the `name_labels` of the model. "
+    "An error for models that have none."
+)
+PRONOUNS = "Whether to return mentions that are one English pronoun."
 MODEL = "The name of a model; `GET /v1/models` lists them. Null: the first one."
 
 
@@ -136,6 +141,8 @@ class Options(StrictBody):
         default=None,
         description="Also return every mention at least this probable, in `candidates`, to apply thresholds later.",
     )
+    names: bool = Field(default=False, description=NAMES)
+    pronouns: bool = Field(default=True, description=PRONOUNS)
     probabilities: bool = Field(default=True, description="Whether to return the probability of each mention.")
     offset_unit: Unit = Field(default="codepoint", description=UNIT)
     require: KnownMentions = Field(
@@ -189,6 +196,8 @@ class StreamQuery(BaseModel):
     types: list[str] | None = Field(default=None, description="A label to look for. Repeat it for more.")
     top_k: int = Field(default=0, description="Also return this many most probable sets of each sentence.")
     candidates: float | None = Field(default=None, description="Also return every mention at least this probable.")
+    names: bool = Field(default=False, description=NAMES)
+    pronouns: bool = Field(default=True, description=PRONOUNS)
     probabilities: bool = Field(default=True, description="Whether to return the probability of each mention.")
     offset_unit: Unit = Field(default="codepoint", description=UNIT)
 
@@ -199,6 +208,8 @@ class HypergraphRequest(StrictBody):
     text: Text = Field(description="The sentence.")
     model: str | None = Field(default=None, description=MODEL)
     types: Labels | None = Field(default=None, description="The labels to draw. Null: those of the mentions found.")
+    names: bool = Field(default=False, description=NAMES)
+    pronouns: bool = Field(default=True, description=PRONOUNS)
     offset_unit: Unit = Field(default="codepoint", description=UNIT)
 
 
@@ -315,7 +326,8 @@ class ModelInfo(BaseModel):
 
     name: str = Field(description="The name to use in requests.")
     default: bool = Field(description="Whether requests without `model` use it.")
-    labels: list[str] = Field(description="Its labels.")
+    labels: list[str] = Field(description="The labels that it finds by default.")
+    name_labels: list[str] = Field(description="The labels that it finds with `names`. Empty: it marks no names.")
     max_width: int | None = Field(description="The most words in a mention. Null: no limit.")
     tokenizer: str = Field(description="The tokenizer that splits text into words.")
     kind: str = Field(description="The kind of model, such as `segmental`.")

@@ -208,7 +208,7 @@ class Service:
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
         """The hypergraph of a short sentence with the hyperpath of its most probable mentions."""
-        plain = Options(model=asked.model, types=asked.types)
+        plain = Options(model=asked.model, types=asked.types, names=asked.names, pronouns=asked.pronouns)
         served, options = self.check_options(plain)
         if len(asked.text) > MOST_DRAWN:
             raise Problem(
@@ -254,7 +254,8 @@ class Service:
             raise Problem(
                 413, f"more than {MOST_CONSTRAINTS:,} mentions are required and forbidden; send fewer at a time"
             )
-        return served, served.annotator.options(asked.threshold, asked.types, asked.top_k, asked.candidates)
+        given = (asked.threshold, asked.types, asked.top_k, asked.candidates, asked.names, asked.pronouns)
+        return served, served.annotator.options(*given)
 
     def _prepare(
         self, served: Served, options: DecodingOptions, texts: Sequence[str], asked: Options, call: Call
@@ -269,7 +270,7 @@ class Service:
         first = 0
         for document, here, required, forbidden in zip(documents, offsets, require, forbid, strict=True):
             try:
-                known = annotator.constraints(document, Constraints(required, forbidden))
+                known = annotator.constraints(document, Constraints(required, forbidden), options.reported_as)
             except HyperspanError as error:  # its message has hyperspan's offsets
                 raise InputError(f"{error} (places in code points)" if here.differ else str(error)) from None
             constraints |= {first + sentence: one for sentence, one in known.items()}

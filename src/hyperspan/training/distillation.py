@@ -29,6 +29,7 @@ from hyperspan.kernels.transfer import to_device
 from hyperspan.model_folders import folder_of
 from hyperspan.models import Recognizer, load_model
 from hyperspan.models.registry import model_class
+from hyperspan.models.storage import check_learnable
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.text.sentences import iter_sentences
@@ -69,7 +70,9 @@ def new_student(config: Config, teacher: Recognizer) -> Recognizer:
     one."""
     config = config.settled()
     torch.manual_seed(config.training.seed)
-    student = model_class(config.model.kind)(config, _vocabulary_of_student(config, teacher.vocabulary))
+    vocabulary = _vocabulary_of_student(config, teacher.vocabulary)
+    check_learnable(vocabulary, config)
+    student = model_class(config.model.kind)(config, vocabulary)
     assert isinstance(student, Recognizer), "validate lets only such models have a teacher"
     if config.words.dimension != teacher.config.words.dimension:
         raise InputError(

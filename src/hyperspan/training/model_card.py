@@ -14,6 +14,7 @@ from hyperspan.cards import CARD, HEADINGS, Figures, ModelCard
 from hyperspan.config import CorpusConfig
 from hyperspan.errors import CardWarning, InputError, counted
 from hyperspan.files import Target
+from hyperspan.inference.labels import name_labels, shown_labels
 from hyperspan.models import Model
 from hyperspan.text.profile import TextProfile
 from hyperspan.training.defaults import CorpusFacts
@@ -56,7 +57,10 @@ def readme(model: Model, facts: RunFacts) -> str:
     """The model card for people, with the usual headings: known facts, and prompts for the author."""
     sections = dict(zip(HEADINGS, _sections(model, facts), strict=True))
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
-    found = f"Finds {', '.join(model.labels)}."  # the first paragraph, which the page of a server shows
+    # The first paragraph, which the page of a server shows.
+    found = f"Finds {', '.join(shown_labels(model.labels, model.names))}."
+    if model.names:
+        found += f" On request, it finds only the names of {', '.join(name_labels(model.labels, model.names))}."
     return f"# A hyperspan model\n\n{found}\n\nSay here what that means, in which texts, and complete card.toml.\n\n{body}\n"
 
 

@@ -23,7 +23,7 @@ export class Card {
   forMentions(view, colouring, mentions, anchor) {
     const [meant] = mentions;
     const taken = new Set(mentions.map(keyOf));
-    const others = view.model.labels.map((label) => ({ ...meant, label })).filter((m) => !taken.has(keyOf(m)));
+    const others = view.labels.map((label) => ({ ...meant, label })).filter((m) => !taken.has(keyOf(m)));
     const rows = mentions.map((m) => this.#row(view, colouring, m, mentions.length > 1));
     const more = make("details", { hidden: !others.length }, make("summary", {}, "Other types for these words"),
       ...others.map((m) => this.#row(view, colouring, this.#known(view, m), false)));
@@ -32,7 +32,7 @@ export class Card {
 
   /** For words that were selected: every type that they may have; `addPart()` where they are one part of several. */
   forWords(view, colouring, span, anchor, addPart) {
-    const possible = view.model.labels.map((label) => this.#known(view, plain({ ...span, label })));
+    const possible = view.labels.map((label) => this.#known(view, plain({ ...span, label })));
     const rows = possible.map((m) => this.#row(view, colouring, m, false));
     const more = make("button", { className: "quiet add-part", hidden: !view.model.discontinuous, onclick: () => (this.close(), addPart()) }, "Add a part");
     this.#show([this.#title(view, span), ...rows, more], anchor, `Types for ${excerpt(view.answer.text, span)}`);

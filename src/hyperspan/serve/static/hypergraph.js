@@ -32,8 +32,9 @@ export class HypergraphTab {
 
   /** Called when the tab is opened, and whenever there is something new while it is open. */
   open(view) {
-    const isNew = this.model !== view.model;
-    Object.assign(this, { view, model: view.model });
+    const isNew = this.model !== view.model || this.labels !== view.labels || this.pronouns !== view.pronouns;
+    const { model, labels, names, pronouns } = view;
+    Object.assign(this, { view, model, labels, names, pronouns });
     const { discontinuous } = view.model;
     $("structure").textContent = discontinuous ? "hypergraph of discontinuous mentions" : "segmental hypergraph";
     $("gaps-drawn").hidden = !discontinuous;
@@ -68,7 +69,7 @@ export class HypergraphTab {
       return this.#say("Type a sentence of a few words.", true);
     }
     try {
-      const body = { text, model: name, ...(types ? { types } : {}) };
+      const { names, pronouns } = this, body = { text, model: name, names, pronouns, ...(types ? { types } : {}) };
       const busy = (error) => this.#say(busyText(error), true);
       const answer = await this.latest.run((signal) => this.server.hypergraph(body, signal), busy);
       if (answer) this.#show(answer);
@@ -87,14 +88,14 @@ export class HypergraphTab {
     const style = make("style", {}, "svg { display: block; margin: 0 auto; height: auto }");
     this.picture.replaceChildren(style, document.importNode(parsed, true));
     this.#scale(this.zoom);
-    const labels = this.model.labels, found = new Set(answer.mentions.map((m) => m.label));
+    const { labels } = this, found = new Set(answer.mentions.map((m) => m.label));
     this.#drawTypes(this.types ?? (found.size ? labels.filter((label) => found.has(label)) : labels.slice(0, 1)));
     const named = answer.mentions.map((m) => `${short(m.text)} (${m.label})`).join(", ");
     return this.#say(named ? `Mentions on the hyperpath: ${named}.` : "No mention is on the most probable hyperpath.", false);
   }
 
   #drawTypes(drawn) {
-    const { labels } = this.model;
+    const { labels } = this;
     fill($("graph-types"), ...labels.map((label) => {
       const change = () => {
         const chosen = labels.filter((other) => (other === label ? box.checked : drawn.includes(other)));

@@ -36,16 +36,18 @@ function settings(view) {
   const constrained = (kind) => view.constraints.filter((constraint) => constraint.kind === kind)
     .map((constraint) => plain(mapped(constraint, place)));
   const threshold = view.mode === "set" ? null : { "*": view.least, ...view.byLabel };
-  return { model: model.name, threshold, types: view.shownLabels, require: constrained("require"), forbid: constrained("forbid") };
+  const { names, pronouns, shownLabels: types } = view;
+  return { model: model.name, threshold, types, names, pronouns, require: constrained("require"), forbid: constrained("forbid") };
 }
 
 /** The same in words, with the version and the day, as render/provenance.py has it. */
 function aboutRun(view) {
   const least = [["*", view.least], ...Object.entries(view.byLabel)].map(([label, at]) => (label === "*" ? `${at}` : `${label} ${at}`));
   const chosen = view.mode === "set" ? "the most probable set" : `every mention at least this probable: ${least.join(", ")}`;
-  const all = view.shownLabels.length === view.model.labels.length;
+  const all = view.shownLabels.length === view.labels.length;
   return [
     `Model ${view.answer.model.name}`, chosen, ...(all ? [] : [`types ${view.shownLabels.join(", ")}`]),
+    ...(view.names ? ["names alone"] : []), ...(view.pronouns ? [] : ["without pronouns"]),
     ...(view.constraints.length ? [count(view.constraints.length, "constraint")] : []),
     `hyperspan ${view.version}`, new Date().toISOString().slice(0, 10),
   ].join("; ") + ".";

@@ -5,11 +5,13 @@ import { keyOf, withParts } from "./mentions.js";
 const VERSION = "1";
 const MOST = 30_000; // a longer address is cut or refused by programs that people paste links into
 
-/** The fragment of a view {text, model, tab, mode, least, byLabel, hidden, constraints, ranks}, and whether the text is in it. */
+/** The fragment of a view {text, model, tab, mode, least, byLabel, hidden, names, pronouns, constraints, ranks}, and whether the text is in it. */
 export async function fragmentOf(view) {
   const fields = new URLSearchParams({ v: VERSION, model: view.model });
   if (view.tab !== "mentions") fields.set("tab", view.tab);
   if (view.mode === "threshold") fields.set("at", view.least);
+  if (view.names) fields.set("names", 1);
+  if (!view.pronouns) fields.set("pronouns", 0);
   for (const [label, least] of Object.entries(view.byLabel)) fields.append("at-type", `${least}:${label}`);
   for (const label of view.hidden) fields.append("hide", label);
   for (const constraint of view.constraints) fields.append(constraint.kind, keyOf(constraint));
@@ -58,6 +60,8 @@ export async function viewOf(fragment) {
       least: probability(fields.get("at")) ?? 0.5,
       byLabel: Object.fromEntries(byLabel),
       hidden: fields.getAll("hide"),
+      names: fields.get("names") === "1",
+      pronouns: fields.get("pronouns") !== "0",
       constraints: [...constraints("require"), ...constraints("forbid")],
       ranks: new Map(ranks),
     },

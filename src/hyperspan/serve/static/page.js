@@ -195,7 +195,7 @@ function showModel() {
   $("model").value = view.model.name;
   $("purpose").textContent = view.model.card.description;
   document.body.classList.toggle("no-constraints", view.model.constraints === false);
-  colouring = new Colouring(view.model.labels);
+  colouring = new Colouring(view.labels);
   buildTypes(view, colouring, { toggle, least: setLeast });
   if (view.answer?.model !== view.model) view.answer = null;
 }
@@ -207,6 +207,16 @@ function toggle(label, isShown) {
   if (view.answer) view.answer.alternatives = null;
   changed();
   askAlternativesSoon(200);
+}
+
+/** Names alone have labels of their own, which the lists show then. */
+function chooseKinds() {
+  if (view.names !== $("names").checked) view.answer = null;
+  Object.assign(view, { names: $("names").checked, pronouns: $("pronouns").checked });
+  view.choose(view.model);
+  showModel();
+  changed();
+  ask();
 }
 
 function setLeast(label, least) {
@@ -325,6 +335,7 @@ function wire() {
   });
   listen((...given) => begun.promise.then(() => openFile(...given)));
   on("threshold", "input", () => setLeast(null, $("threshold").valueAsNumber));
+  for (const box of ["names", "pronouns"]) on(box, "change", chooseKinds);
   for (const radio of document.getElementsByName("mode"))
     radio.addEventListener("change", () => begun.promise.then(() => ((view.mode = radio.value), changed())));
   for (const button of document.querySelectorAll("[data-save]"))

@@ -22,7 +22,7 @@ export const note = (text) => make("p", { className: "note" }, text);
 
 /** `on`: toggle(label, isShown), least(label, probability or null). */
 export function buildTypes(view, colouring, on) {
-  const items = view.model.labels.map((label) => {
+  const items = view.labels.map((label) => {
     const box = make("input", {
       type: "checkbox",
       autocomplete: "off",
@@ -46,6 +46,9 @@ export function buildTypes(view, colouring, on) {
     return make("li", { "data-label": label }, title, least);
   });
   fill($("types"), ...items);
+  $("names").closest("label").hidden = !view.model.name_labels.length;
+  Object.assign($("names"), { checked: view.names });
+  Object.assign($("pronouns"), { checked: view.pronouns });
 }
 
 export function updateTypes(view) {

@@ -19,6 +19,8 @@ export class View {
   least = 0.5;
   byLabel = {};
   hidden = new Set();
+  names = false; // whether names alone are asked for
+  pronouns = true;
   constraints = []; // {kind: "require" | "forbid", start, end, label, fragments}
   ranks = new Map(); // sentence -> which of its best sets is shown, where not the first
   sets = 5; // how many of them are asked for
@@ -42,8 +44,13 @@ export class View {
     return `The text has more than the ${limit} that this server takes at once. Shorten it, or use “hyperspan annotate” for it.`;
   }
 
+  /** The labels that are asked for. */
+  get labels() {
+    return this.names ? this.model.name_labels : this.model.labels;
+  }
+
   get shownLabels() {
-    return this.model.labels.filter((label) => !this.hidden.has(label));
+    return this.labels.filter((label) => !this.hidden.has(label));
   }
 
   /** The body of a request for all that can be shown without another one. */
@@ -56,6 +63,8 @@ export class View {
       forbid: constrained("forbid"),
       candidates: this.candidates,
       top_k: this.hidden.size || this.text.length > SHORT ? 0 : this.topK,
+      names: this.names,
+      pronouns: this.pronouns,
       offset_unit: "utf16",
     };
   }
@@ -76,8 +85,9 @@ export class View {
 
   /** What a link or the browser's history keeps. */
   get snapshot() {
-    const { text, name, tab, mode, least, byLabel, constraints, ranks } = this;
-    return { text, name, model: this.model.name, tab, mode, least, byLabel, hidden: [...this.hidden], constraints, ranks };
+    const { text, name, tab, mode, least, byLabel, names, pronouns, constraints, ranks } = this;
+    const model = this.model.name, hidden = [...this.hidden];
+    return { text, name, model, tab, mode, least, byLabel, names, pronouns, hidden, constraints, ranks };
   }
 
   /** Takes over what was kept; false if the model is not there. */
@@ -85,7 +95,7 @@ export class View {
     const model = this.models.find((other) => other.name === kept.model);
     const { mode, least, byLabel, tab } = kept;
     Object.assign(this, { mode, least, tab, text, byLabel: { ...byLabel }, hidden: new Set(kept.hidden) });
-    this.name = kept.name ?? "";
+    Object.assign(this, { name: kept.name ?? "", names: kept.names ?? false, pronouns: kept.pronouns ?? true });
     this.answer = null;
     this.constraints = kept.constraints.filter((constraint) => constraint.end <= text.length);
     this.choose(model ?? this.model);
@@ -95,10 +105,12 @@ export class View {
 
   choose(model) {
     this.model = model;
-    this.constraints = this.constraints.filter((constraint) => model.labels.includes(constraint.label));
-    this.hidden = new Set([...this.hidden].filter((label) => model.labels.includes(label)));
-    if (this.hidden.size >= model.labels.length) this.hidden.clear();
-    this.byLabel = Object.fromEntries(Object.entries(this.byLabel).filter(([label]) => model.labels.includes(label)));
+    this.names &&= model.name_labels.length > 0;
+    const { labels } = this;
+    this.constraints = this.constraints.filter((constraint) => labels.includes(constraint.label));
+    this.hidden = new Set([...this.hidden].filter((label) => labels.includes(label)));
+    if (this.hidden.size >= labels.length) this.hidden.clear();
+    this.byLabel = Object.fromEntries(Object.entries(this.byLabel).filter(([label]) => labels.includes(label)));
     this.ranks = new Map();
   }
 

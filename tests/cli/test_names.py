@@ -1,0 +1,147 @@
+"""The options --names and --no-pronouns of the commands, as a user drives them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.models import save_model
+from hyperspan.types import Document, Mention
+from tests.cli.process import hyperspan
+from tests.inference.test_annotator import small_model
+from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("named") / "model"
+    save_model(named_model(), folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def unnamed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("unnamed") / "model"
+    save_model(small_model(), folder)
+    return str(folder)
+
+
+def found(record: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(TEXT[mention["start"] : mention["end"]], mention["label"]) for mention in record["mentions"]}
+
+
+def annotated(model: str, *options: str) -> dict[str, Any]:
+    result = hyperspan("annotate", TEXT, "--model", model, "--format", "jsonl", *options)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_annotate_finds_names_on_request(model: str) -> None:
+    assert found(annotated(model)) == DEFAULT
+    assert found(annotated(model, "--names")) == FOUND_NAMES
+    assert found(annotated(model, "--names", "--type", "place", "--threshold", "place=0.5")) == {("Oz", "place")}
+    assert found(annotated(model, "--names", "--top-k", "2", "--forbid", "0:3:person")) == {("Oz", "place")}
+    wrong = hyperspan("annotate", TEXT, "--model", model, "--names", "--type", "person-name")
+    assert wrong.returncode == 2 and "it knows person, place" in wrong.stderr
+
+
+def test_annotate_leaves_out_pronouns(model: str) -> None:
+    assert found(annotated(model, "--no-pronouns")) == DEFAULT - PRONOUNS
+    assert found(annotated(model, "--pronouns")) == DEFAULT
+    page = hyperspan("annotate", TEXT, "--model", model, "--names", "--no-pronouns", "--format", "html").stdout
+    assert "the most probable set; names alone; without pronouns; hyperspan" in page and "person-name" not in page
+
+
+@pytest.mark.parametrize("command", ["annotate", "bulk", "evaluate"])
+def test_names_of_a_model_without_are_an_error(command: str, unnamed: str, tmp_path: Path) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(json.dumps({"id": "1", "text": TEXT, "mentions": []}) + "\n")
+    arguments = {
+        "annotate": [TEXT, "--model", unnamed],
+        "bulk": [str(texts), "--model", unnamed, "-o", str(tmp_path / "out")],
+        "evaluate": [unnamed, str(texts)],
+    }
+    result = hyperspan(command, *arguments[command], "--names")
+    assert result.returncode == 2 and "this model does not mark names" in result.stderr
+    assert "Traceback" not in result.stderr and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "1"]])
+def test_bulk_takes_both_options(model: str, tmp_path: Path, workers: list[str]) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
+    for options, expected in (([], DEFAULT), (["--names"], FOUND_NAMES), (["--no-pronouns"], DEFAULT - PRONOUNS)):
+        output = tmp_path / f"out{'-'.join(options)}"
+        result = hyperspan("bulk", str(texts), "--model", model, "-o", str(output), *workers, *options)
+        assert result.returncode == 0, result.stderr
+        assert found(json.loads((output / "documents/part-00000.jsonl").read_text())) == expected
+    again = hyperspan("bulk", str(texts), "--model", model, "-o", str(tmp_path / "out--names"), *workers)
+    assert again.returncode == 2 and "holds another job (with names, and now without names)" in again.stderr
+
+
+def test_a_job_from_before_these_options_goes_on(model: str, tmp_path: Path) -> None:
+    texts, output = tmp_path / "texts.jsonl", tmp_path / "out"
+    texts.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
+    command = ["bulk", str(texts), "--model", model, "-o", str(output)]
+    assert hyperspan(*command).returncode == 0
+    manifest = json.loads((output / "manifest.json").read_text())
+    manifest["options"] = {key: value for key, value in manifest["options"].items() if key not in ("names", "pronouns")}
+    (output / "manifest.json").write_text(json.dumps(manifest))
+    assert hyperspan(*command).returncode == 0
+    assert "holds another job (with pronouns, and now without" in hyperspan(*command, "--no-pronouns").stderr
+
+
+@pytest.fixture(scope="module")
+def gold(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A corpus of names, as a user has it who asks for names."""
+    path = tmp_path_factory.mktemp("gold") / "gold.jsonl"
+    mentions = [Mention(TEXT.index(text), TEXT.index(text) + len(text), label) for text, label in FOUND_NAMES]
+    write_corpus([Document(TEXT, mentions, id="1")], str(path))
+    return str(path)
+
+
+def scores(*arguments: str) -> dict[str, Any]:
+    result = hyperspan("evaluate", *arguments, "--format", "json", "--samples", "0")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_evaluate_scores_names_under_the_labels_of_the_corpus(model: str, gold: str, tmp_path: Path) -> None:
+    whole, names = scores(model, gold), scores(model, gold, "--names")
+    assert whole["micro"]["predicted"] == len(DEFAULT) and whole["micro"]["correct"] == 2
+    assert names["micro"]["f1"] == 1.0 and names["micro"]["predicted"] == 2
+    assert scores(model, gold, "--no-pronouns")["micro"]["predicted"] == len(DEFAULT - PRONOUNS)
+    assert scores(model, gold, "--names", "--labels", "place")["micro"]["gold"] == 1
+    errors, output = tmp_path / "errors.jsonl", tmp_path / "predicted.jsonl"
+    extra = ["--threshold", "0.01", "--errors", str(errors), "--output", str(output)]
+    scores(model, gold, "--names", *extra)
+    assert found(json.loads(output.read_text())) >= FOUND_NAMES
+    listed = [json.loads(line) for line in errors.read_text().splitlines()]
+    assert listed and "person-name" not in errors.read_text()
+
+
+def test_evaluate_reads_corpora_that_mark_names_too(model: str, gold: str, tmp_path: Path) -> None:
+    """Such as the one that a model was trained on, with labels of names beside those of all mentions."""
+    [document] = read_corpus(gold)
+    whole = [Mention(TEXT.index(text), TEXT.index(text) + len(text), label) for text, label in DEFAULT]
+    names = [evolve(mention, label=f"{mention.label}-name") for mention in document.mentions]
+    write_corpus([evolve(document, mentions=[*whole, *names])], str(tmp_path / "both.jsonl"))
+    assert scores(model, str(tmp_path / "both.jsonl"))["micro"]["f1"] == 1.0
+    found = scores(model, str(tmp_path / "both.jsonl"), "--names")["micro"]
+    assert found["f1"] == 1.0 and found["gold"] == 2
+
+
+def test_evaluate_refuses_them_for_predictions(gold: str) -> None:
+    for option in ("--names", "--no-pronouns"):
+        result = hyperspan("evaluate", "--predictions", gold, "--gold", gold, option)
+        assert result.returncode == 2 and f"{option} is for a model" in result.stderr
+
+
+def test_models_lists_the_labels_of_the_default(model: str) -> None:
+    shown = hyperspan("models", model).stdout
+    assert "names alone: person, place" in shown and "person-name" not in shown
