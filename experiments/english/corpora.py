@@ -12,6 +12,7 @@ The first folder holds `gum`, `amalgum` and `names` (JSON Lines, and four lines 
 - `gum.jsonl.gz`: GUM's free genres, without e-mail and web addresses as mentions. Mentions that are all proper nouns
   are names, too.
 - `silver.jsonl.gz`: a part of AMALGUM.
+- `names.dev.jsonl.gz`: web sentences of UNER with all their names, to choose the epoch and to calibrate by.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ AFTER = frozenset(
 """Between such words a name is most likely a whole noun phrase."""
 ADDRESS = re.compile(r"\S+@\S+\.\S+|(?:https?:|www\.)\S*")
 """E-mail and web addresses, which are no mentions here."""
-SILVER = 60_000
+SILVER = 75_000
 """So many sentences of AMALGUM are taken."""
 CASES = {"gum": 1.0, "amalgum": 0.08, "names": 0.15}
 """The share of the sentences of each source that is copied in lower case or in capitals."""
@@ -70,10 +71,13 @@ def is_whole(tokens: Sequence[str], mention: Mention) -> bool:
 
 def with_names(sentence: Sentence, complete: bool) -> Sentence:
     """Its names with labels of their own, and as sure mentions of their types."""
-    names = [evolve(mention, label=name_label(mention.label)) for mention in sentence.mentions]
     sure = [mention for mention in sentence.mentions if is_whole(sentence.tokens, mention)]
     scope = AnnotationScope(types=map(name_label, TYPES) if complete else ())
-    return Sentence(sentence.tokens, [*names, *sure], annotated=scope)
+    return Sentence(sentence.tokens, [*names_in(sentence), *sure], annotated=scope)
+
+
+def names_in(sentence: Sentence) -> list[Mention]:
+    return [evolve(mention, label=name_label(mention.label)) for mention in sentence.mentions]
 
 
 def with_names_by_tags(sentence: Sentence) -> Sentence:
@@ -139,6 +143,10 @@ def main() -> None:
     write(names, given.target / "names.jsonl.gz")
     sure = names_of(given.corpora / "names", SURE, False, chance)
     write(sure, given.target / "names-sure.jsonl.gz")
+    scope = AnnotationScope(types=map(name_label, TYPES))
+    dev = read_sentences(str(given.corpora / "names" / "uner.dev.jsonl.gz"))
+    named = (Sentence(one.tokens, names_in(one), annotated=scope) for one in dev)
+    write(named, given.target / "names.dev.jsonl.gz")
     gum = [with_names_by_tags(sentence) for sentence in read_sentences(str(given.free))]
     write(gum, given.target / "gum.jsonl.gz")
     silver = [

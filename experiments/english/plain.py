@@ -36,7 +36,7 @@ LETTERS = {
     "s": "substance",
 }
 PARTS = ("train", "held")
-COPIES = 12
+COPIES = 24
 """How often each training text is written, each time with other digits."""
 MONTHS = "January February March April May June July August September October November December".split()
 INNER_YEAR = re.compile(rf"(?:^|.*?\W)((?:(?:{'|'.join(MONTHS)}) )?([12]\d\d\d))$", re.DOTALL)
