@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hyperspan.benchmarks.discontinuous_runs import ROWS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.models import new_model
+from hyperspan.models.scorers import SCORERS
 from hyperspan.models.validation import validate
+from hyperspan.types import Mention, Sentence
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,28 @@ def test_validate_refuses_hulls_for_a_model_that_learns_parts() -> None:
         InputError, match=r"model\.discontinuous is hull, but model\.kind discontinuous learns the parts"
     ):
         validate(config.override(["model.kind=discontinuous"]))
+
+
+def test_validate_refuses_features_for_a_model_that_reads_vectors_of_spans() -> None:
+    config = Config().override(["model.kind=discontinuous"])
+    validate(config)
+    with pytest.raises(InputError, match=r"discontinuous reads vectors of spans, but encoder\.kind is handcrafted; set"):
+        validate(config.override(["encoder.kind=handcrafted"]))
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+def test_skip_is_refused_naming_every_kind_that_can(kind: str) -> None:
+    changes = [f"model.kind={kind}", "words.dimension=4", "encoder.hidden=4"]
+    model = new_model(Config().override(changes), [Sentence(["Lindau"], [Mention(0, 1, "GPE")])])
+    able = [name for name, scorer in SCORERS.items() if scorer.can_skip]
+    with pytest.raises(InputError, match="skip is nan for a model of kind") as refusal:
+        model.for_inference(skip=float("nan"))
+    assert re.findall(r"'([a-z-]+)'", str(refusal.value)) == [kind, *able]
+    if kind in able:
+        assert model.for_inference(skip=3.0).options.skip == 3.0
+    else:
+        with pytest.raises(InputError, match="skip is 3"):
+            model.for_inference(skip=3.0)
 
 
 def test_craft_configurations_share_encoder_and_schedule() -> None:
