@@ -59,7 +59,9 @@ def test_validate_refuses_hulls_for_a_model_that_learns_parts() -> None:
 def test_validate_refuses_features_for_a_model_that_reads_vectors_of_spans() -> None:
     config = Config().override(["model.kind=discontinuous"])
     validate(config)
-    with pytest.raises(InputError, match=r"discontinuous reads vectors of spans, but encoder\.kind is handcrafted; set"):
+    with pytest.raises(
+        InputError, match=r"discontinuous reads vectors of spans, but encoder\.kind is handcrafted; set"
+    ):
         validate(config.override(["encoder.kind=handcrafted"]))
 
 
