@@ -81,7 +81,7 @@ class JointSegmentalHypergraph(Distribution):
         return JointSegmentalHypergraph(scores, self.lengths, self.groups)
 
     def _in_float64(self) -> JointSegmentalHypergraph:
-        return self._like(self.scores.to(torch.float64))
+        return self._like(self.scores.in_float64())
 
     def select(self, sentences: Sequence[int]) -> JointSegmentalHypergraph:
         """The distribution over the sets of some sentences, by index; indices may repeat."""
@@ -193,7 +193,7 @@ class JointSegmentalHypergraph(Distribution):
     def entropy(self) -> Tensor:
         exact = self._in_float64()
         found = [row_entropy(scores, exact._room) for scores in exact._groups()]
-        return self._by_start(found).sum((1, 2)).to(self.scores.close.dtype)
+        return self._by_start(found).sum((1, 2)).to(self.scores.close)
 
     @torch.no_grad()
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:

@@ -338,7 +338,7 @@ class SegmentalHypergraph(Distribution):
         return result
 
     def _in_float64(self) -> SegmentalHypergraph:
-        return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+        return SegmentalHypergraph(self.scores.in_float64(), self.lengths)
 
     def select(self, sentences: Sequence[int]) -> SegmentalHypergraph:
         """The distribution over the sets of some sentences, by index; indices may repeat."""
