@@ -33,6 +33,12 @@ def test_contributing_names_functions_that_exist() -> None:
     assert not wrong
 
 
+def test_contributing_names_files_that_exist() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py)\b", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(named) > 50
+    assert not [path for path in named if not ((SOURCE / path).is_file() or (ROOT / path).is_file())]
+
+
 def test_rooms_do_not_import_each_other_and_class_names_are_unique() -> None:
     _, signs = count()
     assert not signs.found["pairs of rooms that import each other"]

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hyperspan.benchmarks.discontinuous_runs import ROWS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.models import Model, new_model
+from hyperspan.models.scorers import SCORERS
 from hyperspan.models.validation import validate
+from hyperspan.training.run import check_lengths
+from hyperspan.types import Mention, Sentence
+
+WITHOUT_SPANS = [
+    *("linear-chain", "cascaded", "mention-hypergraph", "mention-separators", "biohd", "katiyar-cardie"),
+    *("layered", "transition"),
+]
+"""The kinds of models that score words alone."""
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["linear-chain", "cascaded", "mention-hypergraph", "mention-separators", "katiyar-cardie", "layered", "transition"],
-)
+def model_of(kind: str) -> Model:
+    """A small model, untrained."""
+    changes = [f"model.kind={kind}", "words.dimension=4", "encoder.hidden=4"]
+    return new_model(Config().override(changes), [Sentence(["Lindau"], [Mention(0, 1, "GPE")])])
+
+
+@pytest.mark.parametrize("kind", WITHOUT_SPANS)
 def test_validate_refuses_a_width_without_spans(kind: str) -> None:
     with pytest.raises(InputError, match=f'model.max_width is 6, but model.kind {kind} .* set it to "n"'):
         validate(Config().override([f"model.kind={kind}", "model.max_width=6"]))
+
+
+@pytest.mark.parametrize("kind", WITHOUT_SPANS)
+def test_check_lengths_takes_long_sentences_without_spans(kind: str, request: pytest.FixtureRequest) -> None:
+    if kind in ("layered", "transition"):
+        reason = (
+            "step 15: a kind says whether it scores spans, so that none refuses a sentence by a width it cannot have"
+        )
+        request.applymarker(pytest.mark.xfail(strict=True, raises=InputError, reason=reason))
+    check_lengths(model_of(kind), [Sentence(["Lindau"] * 1000)])
 
 
 @pytest.mark.parametrize("setting", ["words.vectors=glove.txt", "characters.encoder=lstm"])
@@ -49,6 +74,29 @@ def test_validate_refuses_hulls_for_a_model_that_learns_parts() -> None:
         InputError, match=r"model\.discontinuous is hull, but model\.kind discontinuous learns the parts"
     ):
         validate(config.override(["model.kind=discontinuous"]))
+
+
+def test_validate_refuses_features_for_a_model_that_reads_vectors_of_spans() -> None:
+    config = Config().override(["model.kind=discontinuous"])
+    validate(config)
+    with pytest.raises(
+        InputError, match=r"discontinuous reads vectors of spans, but encoder\.kind is handcrafted; set"
+    ):
+        validate(config.override(["encoder.kind=handcrafted"]))
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+def test_skip_is_refused_naming_every_kind_that_can(kind: str) -> None:
+    model = model_of(kind)
+    able = [name for name, scorer in SCORERS.items() if scorer.can_skip]
+    with pytest.raises(InputError, match="skip is nan for a model of kind") as refusal:
+        model.for_inference(skip=float("nan"))
+    assert re.findall(r"'([a-z-]+)'", str(refusal.value)) == [kind, *able]
+    if kind in able:
+        assert model.for_inference(skip=3.0).options.skip == 3.0
+    else:
+        with pytest.raises(InputError, match="skip is 3"):
+            model.for_inference(skip=3.0)
 
 
 def test_craft_configurations_share_encoder_and_schedule() -> None:

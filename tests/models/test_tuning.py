@@ -134,6 +134,20 @@ def test_calibration_of_a_tiny_dev_stays_near_that_of_the_model(trained: Recogni
     assert all(value == pytest.approx(-0.75, abs=0.13) for value in trained.config.calibration.biases.values())
 
 
+@pytest.mark.xfail(strict=True, reason="step 27: tuning reads batches of the size that scoring dev reads")
+@pytest.mark.parametrize("learnt", ["segmental"], indirect=True)
+def test_tune_reads_batches_as_large_as_the_model_allows(trained: Recognizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    dev = [sentence for sentence in corpus() if len(sentence)]
+    sizes: list[int] = []
+    collate = trained.collate
+    monkeypatch.setattr(trained, "collate", lambda given: sizes.append(len(given)) or collate(given))
+    for entries, largest in ((1, 1), (10**9, len(dev))):
+        monkeypatch.setattr(Recognizer, "batch_entries", entries)
+        tune(trained, dev)
+        assert max(sizes) == largest
+        sizes.clear()
+
+
 def test_mention_bias_above_0_finds_more(trained: Recognizer) -> None:
     sentences = corpus()
     found = []

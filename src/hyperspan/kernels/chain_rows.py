@@ -27,12 +27,6 @@ class Rows(NamedTuple):
         longest[..., 1:] += torch.maximum(self.extend, self.branch).cumsum_(-1)
         return longest
 
-    def log_partition(self) -> Tensor:
-        """(...): the logarithm of the sum of exp(score) over all alternatives of a chain."""
-        weights = self.stop + self.present.unsqueeze(-1)
-        weights[..., 1:] += torch.logaddexp(self.extend, self.branch).cumsum_(-1)
-        return torch.logaddexp(self.absent, weights.logsumexp(-1))
-
 
 def rows_of(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kind: Tensor, dtype: torch.dtype) -> Rows:
     """(chains,): the rows of the chains with these sentences, starts and types. `lengths` is (B,)."""
@@ -42,19 +36,6 @@ def rows_of(scores: Edges, lengths: Tensor, sentence: Tensor, start: Tensor, kin
     extend, close = (tensor.transpose(2, 3)[chosen].to(dtype) for tensor in (scores.extend, scores.close))
     branch = None if scores.branch is None else scores.branch.transpose(2, 3)[chosen].to(dtype)
     return _rows(room, absent, present, extend, close, branch)
-
-
-def rows_from(scores: Edges, lengths: Tensor, starts: slice, widths: int, dtype: torch.dtype) -> Rows:
-    """(B, starts, m): the rows of all chains that begin at some words, up to some width."""
-
-    def widths_last(tensor: Tensor, count: int) -> Tensor:
-        return tensor[:, starts, :count].transpose(2, 3).to(dtype, memory_format=torch.contiguous_format)
-
-    absent, present = scores.absent[:, starts].to(dtype), scores.present[:, starts].to(dtype)
-    extend, close = widths_last(scores.extend, widths - 1), widths_last(scores.close, widths)
-    branch = None if scores.branch is None else widths_last(scores.branch, widths - 1)
-    room = lengths[:, None] - torch.arange(starts.start, starts.stop, device=lengths.device)  # (B, starts)
-    return _rows(room.unsqueeze(-1).expand_as(absent), absent, present, extend, close, branch)
 
 
 def _rows(room: Tensor, absent: Tensor, present: Tensor, extend: Tensor, close: Tensor, branch: Tensor | None) -> Rows:

@@ -123,7 +123,8 @@ class Model(nn.Module):
         kind = self.config.model.kind
         if skip != math.inf and (math.isnan(skip) or not self.can_skip):
             raise InputError(
-                f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental' or 'discontinuous'"
+                f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental', "
+                "'discontinuous' or 'joint'"
             )
         # Scores are compared before the bias is added.
         self.options = InferenceOptions(precision, skip + self.config.model.mention_bias)

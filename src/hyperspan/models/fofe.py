@@ -40,6 +40,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
 from hyperspan.models.base import Model
 from hyperspan.models.tuning import tune_threshold
+from hyperspan.structures.common import in_float64
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.structures.losses import Loss
@@ -317,7 +318,7 @@ class IndependentSpans(Distribution):
 
     def _topk_of(self, sentence: int, k: int) -> list[tuple[MentionSet, float]]:
         spans = (~self.beyond[sentence]).nonzero()  # (spans, 2): start, one less than words
-        ranked, kinds = self.log_probabilities[sentence][tuple(spans.T)].double().sort(dim=1, descending=True)
+        ranked, kinds = in_float64(self.log_probabilities[sentence][tuple(spans.T)]).sort(dim=1, descending=True)
         best = {place: kind for place, kind in enumerate(kinds[:, 0].tolist()) if kind < self.types}
         # Only the spans with the cheapest second choice can differ in one of the k best sets.
         open_to_change = (ranked[:, 0] - ranked[:, 1]).topk(min(k, len(spans)), largest=False).indices.tolist()

@@ -187,16 +187,17 @@ class CascadedChains(Distribution):
         ]
         for begin in range(0, len(candidates), PORTION):
             sentences, sets = zip(*candidates[begin : begin + PORTION], strict=True)
-            values = self._copies(sentences, torch.float64).log_prob(sets).tolist()
+            values = self._copies(sentences, exact=True).log_prob(sets).tolist()
             for sentence, mentions, value in zip(sentences, sets, values, strict=True):
                 if value > MINUS_INFINITY:  # also not NaN, where earlier tags leave nothing possible
                     result[sentence].append((mentions, value))
         return [sorted(sets, key=lambda pair: -pair[1]) for sets in result]
 
-    def _copies(self, sentences: Sequence[int], dtype: torch.dtype | None = None) -> CascadedChains:
+    def _copies(self, sentences: Sequence[int], *, exact: bool = False) -> CascadedChains:
         """The same chains over some sentences, each as often as it is listed."""
         emit = self.scores.emit[torch.tensor(sentences, device=self.scores.emit.device)]
-        scores = replace(self.scores, emit=emit).to(dtype or emit.dtype)
+        scores = replace(self.scores, emit=emit)
+        scores = scores.in_float64() if exact else scores
         return CascadedChains(scores, [self.lengths[sentence] for sentence in sentences], self.order)
 
     def _merge(self, by_type: Iterable[MentionSet]) -> MentionSet:

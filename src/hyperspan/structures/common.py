@@ -34,6 +34,24 @@ class ScoreTensors:
         """Move or convert these scores; takes the arguments of :meth:`torch.Tensor.to`."""
         return self.map(lambda tensor: tensor.to(*args, **kwargs))
 
+    def in_float64(self) -> Self:
+        """These scores in float64, on the CPU if their device has no such numbers."""
+        return self.map(in_float64)
+
+
+def in_float64(tensor: Tensor) -> Tensor:
+    """The tensor in float64, on the CPU if its device has no such numbers."""
+    return tensor.to(float64_device(tensor.device), torch.float64)
+
+
+def float64_device(device: torch.device) -> torch.device:
+    """The device on which to compute in float64: Apple's GPUs cannot.
+
+    >>> float64_device(torch.device("mps")), float64_device(torch.device("cuda"))
+    (device(type='cpu'), device(type='cuda'))
+    """
+    return torch.device("cpu") if device.type == "mps" else device
+
 
 def check_scores(tensors: dict[str, Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
     """Raise an error unless the tensors have these shapes, and all are float32 or all float64, on one device."""

@@ -25,6 +25,7 @@ from hyperspan.structures.common import (
     check_no_nan,
     check_possible,
     check_scores,
+    in_float64,
     in_sentence,
     log_probability,
     span_score,
@@ -102,19 +103,19 @@ class ConstituencyTrees(Distribution):
     @property
     def marginals(self) -> Tensor:
         # In float64: large scores would leave too few digits in the sums compared here.
-        exact = [self.scores.double(), self.outside.double()]
-        return with_posteriors(self._total, exact)[1][0].to(self.scores.dtype)
+        exact = [in_float64(self.scores), in_float64(self.outside)]
+        return with_posteriors(self._total, exact)[1][0].to(self.scores)
 
     @property
     def entropy(self) -> Tensor:
         # log Z minus the expected score; in float64, as the two nearly cancel for large scores.
-        exact = [self.scores.double(), self.outside.double()]
+        exact = [in_float64(self.scores), in_float64(self.outside)]
         total, posteriors = with_posteriors(self._total, exact)
         entropy = finite(total)
         for tensor, expected in zip(exact, posteriors, strict=True):
             # Scores that are never used may be -inf, or NaN in padding.
             entropy = entropy - (torch.where(expected == 0, 0.0, tensor) * expected).flatten(1).sum(1)
-        return entropy.clamp(min=0.0).to(self.scores.dtype)
+        return entropy.clamp(min=0.0).to(self.scores)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
@@ -134,8 +135,8 @@ class ConstituencyTrees(Distribution):
         check_count(k)
         if k == 0:
             return [[] for _ in self.lengths]
-        scores, outside = self._without_padding(self.scores.double(), self.outside.double())
-        total = self._total(self.scores.double(), self.outside.double())
+        scores, outside = self._without_padding(in_float64(self.scores), in_float64(self.outside))
+        total = self._total(in_float64(self.scores), in_float64(self.outside))
         check_no_nan(total)
         result: list[list[tuple[MentionSet, float]]] = []
         for sentence, length in enumerate(self.lengths):  # one by one, as memory grows with k
@@ -149,7 +150,7 @@ class ConstituencyTrees(Distribution):
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         check_count(k)
-        scores, outside = self._without_padding(self.scores.double(), self.outside.double())
+        scores, outside = self._without_padding(in_float64(self.scores), in_float64(self.outside))
         chart = TreeChart(scores, outside)
         check_possible(chart.values(self.lengths)[:, 0])
         device = generator.device if generator is not None else scores.device

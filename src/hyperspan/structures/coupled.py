@@ -206,7 +206,7 @@ class CoupledHypergraph(Distribution):
                 rows = joined.units.sentence[some] * base.scores.close.shape[1] + joined.units.start[some]
                 before = row_entropy(words.rows(rows), room[rows])
                 total = total.index_add(0, torch.from_numpy(joined.units.sentence[some]).to(total.device), -before)
-        return total.clamp(min=0.0).to(self.base.scores.close.dtype)
+        return total.clamp(min=0.0).to(self.base.scores.close)
 
     @torch.no_grad()
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from hyperspan.kernels import chains
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
-from hyperspan.structures.common import check_count, check_no_nan
+from hyperspan.structures.common import check_count, check_no_nan, in_float64
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.discontinuous_events import Events, events_of
@@ -178,7 +178,11 @@ class DiscontinuousHypergraph(Distribution):
         """(B,): the entropy of the first parts plus that of their continuations (log-sum minus expected score)."""
         differentiable = self.scores.needs_gradient
         with torch.inference_mode(False), torch.enable_grad():
-            leaves = self.scores.map(lambda one: one.double() if differentiable else one.detach().double().clone())
+            leaves = (
+                self.scores.in_float64()
+                if differentiable
+                else self.scores.map(lambda one: in_float64(one.detach()).clone())
+            )
             leaves = leaves.map(lambda one: one if one.requires_grad else one.requires_grad_())
             exact = self._like(leaves)
             events = exact._events()
@@ -195,13 +199,13 @@ class DiscontinuousHypergraph(Distribution):
             )
             below = (probability * finite(events.all)).sum(2)  # (B, n, m)
             below = without_expected(below, inner, dict(zip(inner, uses, strict=True)))
-            total = (first.entropy + below.sum((1, 2))).to(self.scores.close.dtype)
+            total = (first.entropy + below.sum((1, 2))).to(self.scores.close)
         return total if differentiable else total.detach()
 
     @torch.no_grad()
     def expected_f1(self, mention_sets: AnySets) -> np.ndarray:  # type: ignore[override]
         sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        exact = self._like(self.scores.to(torch.float64))
+        exact = self._like(self.scores.in_float64())
         total = finite(exact.log_partition).numpy(force=True)
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -286,8 +290,8 @@ class DiscontinuousHypergraph(Distribution):
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
-    def _menus(self, *, best: bool = False, dtype: torch.dtype | None = None) -> ArrayMenus:
-        scores = self._inside.to(dtype or self.scores.close.dtype)
+    def _menus(self, *, best: bool = False) -> ArrayMenus:
+        scores = self._inside
         tensors = scores.close, scores.open, scores.gap, scores.last
         arrays = PartArrays(*(tensor.numpy(force=True) for tensor in tensors))
         return ArrayMenus(arrays, self.lengths, self.parts, best=best, known=self.known)
@@ -299,9 +303,9 @@ class DiscontinuousHypergraph(Distribution):
         exact = self._like(self.scores.to(torch.from_numpy(menus.events).dtype))
         return exact._first(torch.from_numpy(menus.events).to(device), required)
 
-    def _probable(self, dtype: torch.dtype | None = None) -> tuple[Menus, np.ndarray, np.ndarray]:
+    def _probable(self) -> tuple[Menus, np.ndarray, np.ndarray]:
         """The menus, and for each first part, the probability that it is a mention, and that other parts follow it."""
-        menus = self._menus(dtype=dtype)
+        menus = self._menus()
         alone, goes_on = menus.item_probabilities(self._first_of(menus).marginals.numpy(force=True))
         if self.known is not None:  # rounding may have made certain mentions slightly less probable
             alone[self.known.required] = goes_on[self.known.opened] = 1.0
@@ -349,7 +353,7 @@ class DiscontinuousHypergraph(Distribution):
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer
         exist."""
         check_count(k)
-        exact = self._like(self.scores.to(torch.float64))
+        exact = self._like(self.scores.in_float64())
         log_partition = exact._chains()
         check_no_nan(log_partition.sum((1, 2)))
         menus = exact._menus(best=True)
@@ -361,8 +365,9 @@ class DiscontinuousHypergraph(Distribution):
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[frozenset[AnyMention]]]:  # type: ignore[override]
         check_count(k)
-        menus = self._menus(dtype=torch.float64)
-        events = self._first_of(menus).sample(k, generator)
+        exact = self._like(self.scores.in_float64())
+        menus = exact._menus()
+        events = exact._first_of(menus).sample(k, generator)
         device = generator.device if generator is not None else self.scores.close.device
         seed = int(torch.randint(2**62, (1,), generator=generator, device=device))
         return draw_mentions(menus, events, np.random.default_rng(seed))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -66,6 +65,7 @@ class JointSegmentalHypergraph(Distribution):
         self.lengths = check_lengths(lengths, batch, n)
         self.max_width, self.types = c, m
         self.groups = check_groups(groups, m)
+        self._kept_room: Tensor | None = None
 
     @property
     def joint_scores(self) -> JointScores:
@@ -81,7 +81,7 @@ class JointSegmentalHypergraph(Distribution):
         return JointSegmentalHypergraph(scores, self.lengths, self.groups)
 
     def _in_float64(self) -> JointSegmentalHypergraph:
-        return self._like(self.scores.to(torch.float64))
+        return self._like(self.scores.in_float64())
 
     def select(self, sentences: Sequence[int]) -> JointSegmentalHypergraph:
         """The distribution over the sets of some sentences, by index; indices may repeat."""
@@ -93,12 +93,15 @@ class JointSegmentalHypergraph(Distribution):
         """The distribution with `more` added to the score of each mention."""
         return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))
 
-    @cached_property
+    @property
     def _room(self) -> Tensor:
         """(B * n,): the number of words from each word to the end of its sentence; 0 in padding."""
-        close = self.scores.close
-        known = chains.lengths_on(self.lengths, close.device)
-        return (known[:, None] - torch.arange(close.shape[1], device=close.device)).clamp(min=0).flatten()
+        if self._kept_room is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
+            close = self.scores.close
+            known = chains.lengths_on(self.lengths, close.device)
+            words = torch.arange(close.shape[1], device=close.device)
+            self._kept_room = (known[:, None] - words).clamp(min=0).flatten()
+        return self._kept_room
 
     def _groups(self) -> list[GroupScores]:
         return [self.scores.group(group, self._room) for group in self.groups]
@@ -190,7 +193,7 @@ class JointSegmentalHypergraph(Distribution):
     def entropy(self) -> Tensor:
         exact = self._in_float64()
         found = [row_entropy(scores, exact._room) for scores in exact._groups()]
-        return self._by_start(found).sum((1, 2)).to(self.scores.close.dtype)
+        return self._by_start(found).sum((1, 2)).to(self.scores.close)
 
     @torch.no_grad()
     def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import combinations, count, product
 
 import numpy as np
@@ -30,7 +29,7 @@ LocalChoice = tuple[tuple[int, ...], int, float]
 """The types that end, those that continue (as a bit set), and the score."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class GroupTables:
     """The search tables of one group at some words, in float64."""
 
@@ -40,6 +39,9 @@ class GroupTables:
     best: np.ndarray  # (R, c + 1, 2^g): the best that can follow, by width and active types
     log_partition: np.ndarray  # (R,)
     room: np.ndarray  # (R,): words to the end of the sentence
+    # Kept without cached_property, whose lock a fork may leave locked (Python 3.11).
+    _kept_arrays: list[np.ndarray | None] | None = field(default=None, init=False, repr=False)
+    _kept_chains: tuple[np.ndarray, np.ndarray, np.ndarray] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def of(cls, types: Sequence[int], scores: GroupScores, room: Tensor, log_partition: Tensor) -> GroupTables:
@@ -53,15 +55,18 @@ class GroupTables:
         """(R,): the best score of each row."""
         return (self.start + self.best[:, 0]).max(1, initial=-np.inf)
 
-    @cached_property
+    @property
     def _chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """For one type: the scores of no mention (R,) and of each longest one (R, c), and the log-odds of shorter ones
         (R, c - 1)."""
+        if self._kept_chains is not None:
+            return self._kept_chains
         absent, present, extend, close, branch, *_ = self._arrays
         assert absent is not None and present is not None and extend is not None and close is not None
         last = None if branch is None else branch[..., 0]
         rows = packed_chains(self.room, absent[:, 0], present[:, 0], extend[..., 0], close[..., 0], last)
-        return rows.absent, rows.longest(), rows.shorter_log_odds
+        self._kept_chains = rows.absent, rows.longest(), rows.shorter_log_odds
+        return self._kept_chains
 
     def first_steps(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         """For some rows, how much less the second-best set of starting types scores, and whether the best one is
@@ -104,9 +109,11 @@ class GroupTables:
                     mentions = tuple((word, word + width + 1, self.types[kind]) for kind in ends)
                     heapq.heappush(heap, (following, next(order), width + 1, on, reached, taken + mentions))
 
-    @cached_property
+    @property
     def _arrays(self) -> list[np.ndarray | None]:
-        return [None if one is None else one.numpy(force=True) for one in self.scores]
+        if self._kept_arrays is None:
+            self._kept_arrays = [None if one is None else one.numpy(force=True) for one in self.scores]
+        return self._kept_arrays
 
     def _choices(self, row: int, width: int, state: int) -> Iterator[LocalChoice]:
         """The options of the active types at one width: which end, which continue, and the score."""

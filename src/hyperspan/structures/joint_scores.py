@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hyperspan.kernels.joint import GroupScores
 from hyperspan.kernels.transfer import to_device
-from hyperspan.structures.common import check_scores
+from hyperspan.structures.common import check_scores, in_float64
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.scores import EdgeScores
 
@@ -76,6 +76,10 @@ class JointScores:
     def to(self, *args: Any, **kwargs: Any) -> JointScores:
         """Move or convert these scores; takes the arguments of :meth:`torch.Tensor.to`."""
         return self.map(lambda tensor: tensor.to(*args, **kwargs))
+
+    def in_float64(self) -> JointScores:
+        """These scores in float64, on the CPU if their device has no such numbers."""
+        return self.map(in_float64)
 
     @property
     def needs_gradient(self) -> bool:

@@ -119,7 +119,7 @@ class LinearChain(Distribution):
         [[(frozenset(), -0.3132616875182228), (frozenset({(0, 1, 0)}), -1.3132616875182228)]]
         """
         chain = self.tag_chain
-        totals = TagChain(chain.scores.to(torch.float64), self.lengths).log_partition.tolist()
+        totals = TagChain(chain.scores.in_float64(), self.lengths).log_partition.tolist()
         return [
             [(mentions_of_tags(tags), min(score - total, 0.0)) for tags, score in ranked]
             for ranked, total in zip(chain.topk(k), totals, strict=True)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.structures.common import check_count, check_possible, check_scores, log_probability
+from hyperspan.structures.common import check_count, check_possible, check_scores, in_float64, log_probability
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.kbest import best_products
 from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
@@ -60,10 +60,11 @@ class MentionSeparators(Distribution):
         self.reading: Reading = reading
         self.max_width, self.types = gaps - 1, m
 
-    def _chain(self, dtype: torch.dtype | None = None) -> TagChain:
+    def _chain(self, *, exact: bool = False) -> TagChain:
         """One chain of labels for each sentence and type, in that order."""
         batch, gaps, labels, m = self.scores.shape
-        emit = self.scores.to(dtype or self.scores.dtype).permute(0, 3, 1, 2).reshape(batch * m, gaps, labels)
+        scores = in_float64(self.scores) if exact else self.scores
+        emit = scores.permute(0, 3, 1, 2).reshape(batch * m, gaps, labels)
         to_inside, from_inside = (torch.tensor(flags, device=emit.device) for flags in (TO_INSIDE, FROM_INSIDE))
 
         def only(possible: Tensor) -> Tensor:
@@ -150,7 +151,7 @@ class MentionSeparators(Distribution):
         """The mentions of the k most probable structures of each sentence, with log-probabilities; fewer when fewer
         exist."""
         check_count(k)
-        chain, m = self._chain(torch.float64), self.types
+        chain, m = self._chain(exact=True), self.types
         totals = chain.log_partition.tolist()
         ranked = [
             [(labels, score - total) for labels, score in rows]

@@ -8,7 +8,6 @@ computed instead, and why it is equivalent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -64,13 +63,16 @@ class SegmentalHypergraph(Distribution):
         self.lengths = check_lengths(lengths, batch, n)
         self.max_width = c
         self.types = m
+        self._kept_layout: ChainLayout | None = None
 
     # -- probabilities --------------------------------------------------------------------------------------------
     # Nothing that depends on the scores is cached: each call sees the current scores and builds a fresh autograd graph.
 
-    @cached_property
+    @property
     def _layout(self) -> ChainLayout:
-        return chains.layout_of(self.scores, self.lengths)
+        if self._kept_layout is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
+            self._kept_layout = chains.layout_of(self.scores, self.lengths)
+        return self._kept_layout
 
     @property
     def _packed(self) -> PackedScores:
@@ -336,7 +338,7 @@ class SegmentalHypergraph(Distribution):
         return result
 
     def _in_float64(self) -> SegmentalHypergraph:
-        return SegmentalHypergraph(self.scores.to(torch.float64), self.lengths)
+        return SegmentalHypergraph(self.scores.in_float64(), self.lengths)
 
     def select(self, sentences: Sequence[int]) -> SegmentalHypergraph:
         """The distribution over the sets of some sentences, by index; indices may repeat."""

@@ -213,7 +213,7 @@ class SemiMarkov(Distribution):
         k = min(k, (1 + self.max_width * self.types) ** max(self.lengths, default=0))
         if k == 0:
             return [[] for _ in self.lengths]
-        exact = self.scores.to(torch.float64)
+        exact = self.scores.in_float64()
         result: list[list[tuple[MentionSet, float]]] = []
         for some in portions(len(self.lengths), k * self.max_width * (1 + self.types)):
             portion = SemiMarkov(exact.map(lambda tensor, some=some: tensor[some]), self.lengths[some])
@@ -256,13 +256,13 @@ class SemiMarkov(Distribution):
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         check_count(k)
-        exact = SemiMarkov(self.scores.to(torch.float64), self.lengths)
+        exact = SemiMarkov(self.scores.in_float64(), self.lengths)
         check_possible(exact.log_partition)
         kinds = 1 + self.types
         # (B, n, k): the step, if a part begins there
         choice = draw(exact._log_posteriors.flatten(2), k, generator)
         width, kind = choice.div(kinds, rounding_mode="floor"), choice % kinds
-        alive = self._alive
+        alive = exact._alive
         now = choice.new_zeros(len(choice), k)  # (B, k): where the next part of each sample begins
         drawn: list[list[list[Mention]]] = [[[] for _ in range(k)] for _ in self.lengths]
         for place in range(choice.shape[1]):

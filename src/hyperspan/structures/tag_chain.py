@@ -190,7 +190,7 @@ class TagChain:
         k = min(k, self.scores.tags ** max(self.lengths, default=0))
         if k == 0:
             return [[] for _ in self.lengths]
-        exact = self.scores.to(torch.float64)
+        exact = self.scores.in_float64()
         result: list[list[tuple[Tags, float]]] = []
         for some in portions(len(self.lengths), k * exact.tags**2):
             lengths = self.lengths[some]
@@ -228,7 +228,7 @@ class TagChain:
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[Tags]]:
         """k independent, exact samples of each sentence's sequence."""
         check_count(k)
-        exact = TagChain(self.scores.to(torch.float64), self.lengths)
+        exact = TagChain(self.scores.in_float64(), self.lengths)
         emit, after, step = exact._emit, exact._after(), exact.scores.step
         begin = emit[0] + exact.scores.first + after[0]
         check_possible(log_sum(begin, 1).masked_fill(exact._sizes == 0, 0.0))

@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.base import Encoder
+from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
@@ -41,10 +42,6 @@ class DiscontinuousScorer(Scorer):
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        if not encoder.contextual:
-            raise InputError(
-                f"model.kind discontinuous reads vectors of spans, but encoder.kind is {config.encoder.kind}; set it to neural"
-            )
         m = self.types
         self.start = encoder.word_layer(2 * m)
         self.parts = encoder.span_layer(6 * m)  # close, leaving, arriving, open, last, gap
@@ -54,6 +51,10 @@ class DiscontinuousScorer(Scorer):
 
     @classmethod
     def check(cls, config: Config) -> None:
+        if not ENCODERS[config.encoder.kind].contextual:
+            raise InputError(
+                f"model.kind discontinuous reads vectors of spans, but encoder.kind is {config.encoder.kind}; set it to neural"
+            )
         check_gaps(config)
 
     def forward(
