@@ -144,6 +144,13 @@ def test_mistakes_and_warnings(
     run.serve(Settings(models=("genia",)), "0.0.0.0", 0)
     assert "anybody who reaches 0.0.0.0 can use this server" in caplog.text
     caplog.clear()
+    listen = run.listen
+    with monkeypatch.context() as patched:  # a name and an address that only begin like those of this machine
+        patched.setattr(run, "listen", lambda host, *_: listen("127.0.0.1", 0))
+        for host in ("localhost.example.org", "::1234"):
+            run.serve(Settings(models=("genia",)), host, 0)
+            assert f"anybody who reaches {host} can use this server" in caplog.text
+    caplog.clear()
     for settings, host in (
         (Settings(models=("genia",), api_key="key"), "0.0.0.0"),
         (Settings(models=("genia",)), "127.0.0.1"),
