@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,7 +165,6 @@ def test_mistakes_and_warnings(
 
 def test_a_model_that_cannot_be_loaded_ends_it(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"nonsense")
-    start = time.monotonic()
     thread_errors: list[Exception] = []
 
     def serve() -> None:
@@ -178,5 +176,5 @@ def test_a_model_that_cannot_be_loaded_ends_it(folder: Path) -> None:
     thread = threading.Thread(target=serve)
     thread.start()
     thread.join(20)
-    assert not thread.is_alive() and time.monotonic() - start < 20
+    assert not thread.is_alive()
     assert isinstance(thread_errors[0], InputError)
