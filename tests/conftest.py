@@ -65,6 +65,12 @@ settings.register_profile(
 settings.load_profile("hyperspan")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def repository() -> None:
+    """Tests name files of the repository from its root, wherever they are started."""
+    os.chdir(Path(__file__).parents[1])
+
+
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a pretrained encoder, so small that it is trained in a moment."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pkgutil
 import re
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 import typer
 
@@ -49,12 +51,30 @@ def test_documentation_names_what_is_there(page: Path) -> None:
 
 
 def test_documentation_commands_have_the_options_shown() -> None:
-    commands = typer.main.get_group(make_app()).commands
-    known = {name: {option for one in command.params for option in one.opts} for name, command in commands.items()}
-    wrong: list[str] = []
-    for page in PAGES:
-        for name, rest in CONSOLE.findall(page.read_text(encoding="utf-8")):
-            options = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", rest) if name != "benchmark" else []
-            wrong += [f"{page.name}: {name} {option}" for option in options if option not in known.get(name, ())]
-            wrong += [f"{page.name}: {name}"] * (name not in known)
+    group = typer.main.get_group(make_app())
+    wrong = [f"{page.name}: {said}" for page in PAGES for said in unknown_in(page.read_text(encoding="utf-8"), group)]
     assert wrong == []
+
+
+def unknown_in(text: str, group: Any) -> list[str]:
+    """The commands and options in a text that a group of commands does not have."""
+    wrong: list[str] = []
+    for name, rest in CONSOLE.findall(text):
+        command = group.commands.get(name)
+        words = rest.split()
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            name, command = f"{name} {words[0]}", command.commands.get(words.pop(0))
+        if command is None:
+            wrong.append(name)
+            continue
+        known = {option for one in command.params for option in one.opts}
+        options = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", f" {' '.join(words)}") if name != "benchmark" else []
+        wrong += [f"{name} {option}" for option in options if option not in known]
+    return wrong
+
+
+def test_documentation_options_are_those_of_the_command_inside_a_group() -> None:
+    inner = click.Command("calibrate", params=[click.Option(["--output", "-o"])])
+    group = click.Group(commands={"model": click.Group("model", commands={"calibrate": inner})})
+    text = "$ hyperspan model calibrate mine -o new --outptu x\n`hyperspan model shrink --words` `hyperspan nothing`"
+    assert unknown_in(text, group) == ["model calibrate --outptu", "model shrink", "nothing"]

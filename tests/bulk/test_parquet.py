@@ -53,7 +53,7 @@ def test_columns_that_are_not_there_or_no_text(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"], "n": [1]}), tmp_path / "made.parquet")
     files, _ = find_inputs([str(tmp_path)])
     with pytest.raises(
-        InputError, match="has no column 'text'; name the one with the texts with --text-column, one of id, n"
+        InputError, match="has no column 'text'; name the one with the texts with --column, one of id, n"
     ):
         make_plan(files, ShardLimits())
     with pytest.raises(InputError, match=r"the column 'n' of .* holds int64, but texts are needed"):

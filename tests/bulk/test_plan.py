@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hyperspan.bulk import inputs
 from hyperspan.bulk import plan as planning
 from hyperspan.bulk.inputs import Input, Kind, find_inputs
 from hyperspan.bulk.places import stamp_of
@@ -239,3 +240,15 @@ def test_a_gzipped_file_is_unpacked_once_for_pieces_in_order(tmp_path: Path, mon
     ]
     assert told(last_first)[:10] == [f"text {n}" for n in range(2_990, 3_000)] and rewound
     close_inputs()
+
+
+def test_find_inputs_resolves_links_once_for_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.txt", "b.jsonl", "c.pdf", "out/d.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text")
+    resolved: list[str] = []
+    itself = inputs._itself
+    monkeypatch.setattr(inputs, "_itself", lambda name: resolved.append(name) or itself(name))
+    files, left_out = find_inputs([str(tmp_path)], output=str(tmp_path / "out"))
+    assert [Path(file.name).name for file in files] == ["a.txt", "b.jsonl"] and left_out == 1
+    assert sorted(Path(name).name for name in resolved) == ["a.txt", "b.jsonl", "c.pdf", "d.txt", "out"]

@@ -491,3 +491,15 @@ def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:
         "looks unlike what this model was trained on"
         in hyperspan("annotate", german, "-m", "small", cwd=tmp_path).stderr
     )
+
+
+def test_profile_reports_repairs_of_its_corpora(tmp_path: Path) -> None:
+    save_model(small_model(), tmp_path / "small")
+    (tmp_path / "brat").mkdir()
+    (tmp_path / "brat" / "a.txt").write_text("Ada left.", encoding="utf-8")
+    (tmp_path / "brat" / "a.ann").write_text("T1\tPER 0 3\tAda\nT2\tPER 0 3\tAda\n", encoding="utf-8")
+    noted = hyperspan("stats", "brat", cwd=tmp_path).stderr
+    assert noted == "hyperspan: 1 × mention annotated twice, kept once\n"
+    corpora = ("brat", str(example_path("harbour")))
+    profiled = hyperspan("profile", "small", *corpora, "--force", cwd=tmp_path)
+    assert profiled.returncode == 0 and profiled.stderr.endswith(noted)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hyperspan import Document, Mention
+from hyperspan.cli import view as view_module
+from hyperspan.corpora import write_corpus
+from hyperspan.types import Sentence
 from tests.cli.process import hyperspan
 
 SAMPLE = """\
@@ -97,3 +103,32 @@ def test_view(sample: Path) -> None:
     assert "\x1b" not in shown.stdout
     assert "Nobody" not in hyperspan("view", str(sample), "--overlapping").stdout
     assert hyperspan("view", str(sample), "--first", "2", "-n", "1").stdout.startswith("Nobody knew")
+
+
+def test_view_says_why_it_shows_nothing(sample: Path) -> None:
+    for options, what in (
+        (["--first", "9"], "2 sentences"),
+        (["--overlapping", "--first", "2"], "1 sentence with overl"),
+    ):
+        result = hyperspan("view", str(sample), *options)
+        first = options[options.index("--first") + 1]
+        assert (result.returncode, result.stdout) == (0, "")
+        assert result.stderr.startswith(f"hyperspan: nothing to show from sentence {first} on: {sample} has {what}")
+        assert result.stderr.count("\n") == 1
+    assert hyperspan("view", str(sample), "--first", "9", "-n", "0").stderr == ""
+    assert hyperspan("view", str(sample), "--first", "2").stderr == ""
+
+
+def test_view_never_changes_the_colour_of_a_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = ["PER", "ORG", "GPE"]
+    write_corpus([Document("Ada", [Mention(0, 3, label)]) for label in labels], tmp_path / "made.jsonl")
+    seen: list[dict[str, str]] = []
+
+    def render(sentence: Sentence, width: int, styles: Mapping[str, str]) -> Any:
+        seen.append(dict(styles))
+        return ""
+
+    monkeypatch.setattr(view_module, "render_sentence", render)
+    view_module.view(str(tmp_path / "made.jsonl"))
+    assert [list(styles) for styles in seen] == [labels[:1], labels[:2], labels]
+    assert all(styles[label] == seen[-1][label] for styles in seen for label in styles)

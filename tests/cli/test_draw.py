@@ -20,7 +20,7 @@ SENTENCE = "Israeli UN Ambassador Danny"
 def test_writes_a_file_and_refuses_to_overwrite_it(tmp_path: Path) -> None:
     target = tmp_path / "out.svg"
     first = hyperspan("draw", SENTENCE, *MENTIONS, "-o", str(target))
-    assert (first.returncode, first.stdout) == (0, "") and "wrote" in first.stderr
+    assert (first.returncode, first.stdout) == (0, "") and first.stderr.startswith("hyperspan: wrote ")
     drawn = target.read_text(encoding="utf-8")
     assert ET.fromstring(drawn).tag.endswith("svg")
     again = hyperspan("draw", "other words", "-t", "X", "-o", str(target))
@@ -127,7 +127,7 @@ def test_every_structure_can_be_asked_for(tmp_path: Path) -> None:
 def test_an_ambiguous_structure_says_what_else_it_stands_for(structure: str) -> None:
     arguments = ["draw", "A B C D", "-m", "1:3:X", "-m", "0:4:X", "-s", structure]
     lines = hyperspan(*arguments).stderr.splitlines()
-    assert lines[0] == "the same hyperpath also stands for these mention sets:" and len(lines) == 7
+    assert lines[0] == "hyperspan: the same hyperpath also stands for these mention sets:" and len(lines) == 7
     assert lines[1] == "     all: A B C (0:3:X), A B C D (0:4:X), B C (1:3:X), B C D (1:4:X)"
     assert "   other: A B C (0:3:X), B C D (1:4:X)" in lines
     assert hyperspan(*arguments, "--show", "graph").stderr == ""
@@ -137,3 +137,8 @@ def test_a_long_list_of_readings_is_cut() -> None:
     mentions = [argument for i in range(9) for argument in ("-m", f"{i}:{18 - i}:X")]
     lines = hyperspan("draw", " ".join("abcdefghijklmnopqr"), *mentions, "-s", "mention-separators").stderr.splitlines()
     assert len(lines) == 10 and lines[-1].strip() == "and more"
+
+
+def test_draw_says_who_speaks_on_standard_error(tmp_path: Path) -> None:
+    result = hyperspan("draw", "Ada left", "-m", "0:1:PER", "-o", str(tmp_path / "ada.svg"))
+    assert result.stderr == f"hyperspan: wrote {tmp_path / 'ada.svg'}\n"

@@ -209,3 +209,29 @@ evaluate(predictions={files[0]!r}, gold={files[1]!r})
 sys.exit('torch' in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_evaluate_refuses_a_folder_as_output_before_it_scores(files: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").mkdir()
+    (tmp_path / "plot.png").mkdir()
+    for options in (("genia", files[1], "--output"), ("-p", files[0], "-g", files[1], "--plot")):
+        name = "out.jsonl" if options[-1] == "--output" else "plot.png"
+        result = hyperspan("evaluate", *options, str(tmp_path / name), "--force")
+        assert result.returncode == 2 and f"{name} is a directory; name a file to write" in result.stderr
+        assert "hyperspan: the model and the corpus" not in result.stderr, "nothing is scored"
+
+
+def test_evaluate_names_the_folder_of_predictions_that_is_the_current_one(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    write_corpus(read_corpus(files[0]), folder, "brat")
+    result = hyperspan("evaluate", "-p", ".", "-g", str(folder), "--errors", str(tmp_path / "errors.html"), cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "Errors of mine on mine" in (tmp_path / "errors.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.xfail(strict=True, reason="step 40: evaluate takes the thresholds that annotate takes")
+def test_evaluate_takes_a_threshold_for_each_label(model: Path, files: tuple[str, str]) -> None:
+    result = hyperspan("evaluate", str(model), files[1], "--threshold", "0.5", "--threshold", "PER=0.01")
+    assert result.returncode == 0, result.stderr

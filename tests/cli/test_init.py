@@ -211,3 +211,16 @@ def test_init_chooses_a_model_of_discontinuous_mentions_for_a_corpus_with_many(t
     config = Config.read(tmp_path / "coordination.toml")
     assert config.model.kind == "discontinuous"
     assert config == Config.from_mapping({"data": config.tables()["data"], "model": {"kind": "discontinuous"}})
+
+
+def test_init_refuses_to_split_a_corpus_that_is_split_already(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "harbour.data", tmp_path / "mine.data")
+    assert hyperspan("split", "mine.data", cwd=tmp_path).returncode == 0
+    result = hyperspan("init", "mine-split", "--fractions", "70/30", cwd=tmp_path)
+    assert result.returncode == 2 and "mine-split is split already; leave it out" in result.stderr
+    assert "--dev" not in result.stderr
+    result = hyperspan("init", "mine-split", "--option", "layers=2", cwd=tmp_path)
+    assert (
+        result.returncode == 2 and "--option says how the corpus is read, which a configuration cannot" in result.stderr
+    )
+    assert not (tmp_path / "mine.toml").exists()

@@ -6,8 +6,8 @@ import gzip
 import io
 import random
 import re
-import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError
 from tests.corpora.data import data_path
+from tests.growth import grows_linearly
 
 
 @dataclass
@@ -281,20 +282,33 @@ def test_several_documents_share_a_text(tmp_path: Path) -> None:
     assert [(d.id, len(d.mentions)) for d in read_ace(source, Problems())] == [("zoo", 2), ("other", 2)]
 
 
-def test_time_stays_linear(tmp_path: Path) -> None:
-    begun = time.perf_counter()
-    mention = '<entity_mention ID="1" TYPE="NAM"><extent><charseq START="0" END="999999">z</charseq></extent></entity_mention>'
-    many = f'<source_file><document><entity TYPE="PER">{mention * 20_000}</entity></document></source_file>'
+def wrong_mentions(folder: Path, size: int) -> None:
+    """Each is wrong about the whole text."""
+    charseq = f'<charseq START="0" END="{size - 1}">z</charseq>'
+    mention = f'<entity_mention ID="1" TYPE="NAM"><extent>{charseq}</extent></entity_mention>'
+    many = f'<source_file><document><entity TYPE="PER">{mention * (size // 50)}</entity></document></source_file>'
     problems = Problems("skip")
-    [document] = read_ace(put(tmp_path, "z" * 1_000_000, many), problems)
-    assert len(problems.skipped) == 20_000 and not document.mentions
-    [document] = read_ace(put(tmp_path, "<a" * 500_000, GOOD[:-1]), Problems("skip"))
-    assert len(document.text) == 1_000_000
-    deep = put(tmp_path, SGM, "<source_file>" + "<a>" * 300_000)
-    assert list(read_ace(deep, Problems("skip"))) == []
-    pieces = "z<!---->" * 100_000
-    list(read_ace(put(tmp_path, SGM, GOOD.replace(">Seattle<", f">{pieces}<")), Problems("skip")))
-    assert time.perf_counter() - begun < 20
+    [document] = read_ace(put(folder, "z" * size, many), problems)
+    assert len(problems.skipped) == size // 50 and not document.mentions
+
+
+def open_tags(folder: Path, size: int) -> None:
+    [document] = read_ace(put(folder, "<a" * size, GOOD[:-1]), Problems("skip"))
+    assert len(document.text) == 2 * size
+
+
+def deep_elements(folder: Path, size: int) -> None:
+    assert list(read_ace(put(folder, SGM, "<source_file>" + "<a>" * size), Problems("skip"))) == []
+
+
+def text_in_pieces(folder: Path, size: int) -> None:
+    pieces = "z<!---->" * size
+    list(read_ace(put(folder, SGM, GOOD.replace(">Seattle<", f">{pieces}<")), Problems("skip")))
+
+
+@pytest.mark.parametrize("read", [wrong_mentions, open_tags, deep_elements, text_in_pieces])
+def test_time_stays_linear(tmp_path: Path, read: Callable[[Path, int], None]) -> None:
+    assert grows_linearly(lambda size: read(tmp_path, size), 30_000)
 
 
 WORDS = st.sampled_from(["a", "zoo", "é", "🦒", "&amp;", "&lt;", " ", "\n", "  ", "5 < 6", "'"])

@@ -6,9 +6,9 @@ import gzip
 import io
 import random
 import tarfile
-import time
 import zipfile
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import PARTS_JOINED, trimmed
 from hyperspan.errors import CorpusError, HyperspanError, LossError, OutputExistsError
 from tests.corpora.data import data_path
+from tests.growth import grows_linearly
 
 TEXT = "Ada saw the\r\nSeattle zoo, young and old people. 🦒"
 ANNOTATIONS = """T7	FAC 8 24	the  Seattle zoo
@@ -219,18 +220,26 @@ def test_file_names_are_safe_and_unique(tmp_path: Path) -> None:
 
 
 def test_many_documents_of_one_name_take_no_quadratic_time(tmp_path: Path) -> None:
-    begun = time.process_time()
-    assert len(written(tmp_path, [Document("a")] * 500)) == 500
-    assert time.process_time() - begun < 5
+    names = count(1)
+
+    def write(size: int) -> None:
+        folder = tmp_path / str(next(names))
+        folder.mkdir()
+        assert len(written(folder, [Document("a")] * size)) == size
+
+    assert grows_linearly(write, 150)
 
 
 def test_long_spans_take_no_quadratic_time(tmp_path: Path) -> None:
-    """Twenty thousand short lines about a text of a megabyte, each wrong about all of it."""
-    source = put(tmp_path, "".join(f"T{number}\tX 0 1000000\tz\n" for number in range(20_000)), "z" * 1_000_000)
-    problems = Problems("skip")
-    begun = time.process_time()
-    list(read_brat(source, problems))
-    assert len(problems.skipped) == 20_000 and time.process_time() - begun < 10
+    """Many short lines about a long text, each wrong about all of it."""
+
+    def read(size: int) -> None:
+        lines = "".join(f"T{number}\tX 0 {size}\tz\n" for number in range(size // 50))
+        problems = Problems("skip")
+        list(read_brat(put(tmp_path, lines, "z" * size), problems))
+        assert len(problems.skipped) == size // 50
+
+    assert grows_linearly(read, 100_000)
 
 
 def test_labels_that_brat_cannot_hold_are_refused(tmp_path: Path) -> None:

@@ -256,6 +256,21 @@ def test_a_document_that_fails_does_not_take_others_along() -> None:
     assert [doc.text for doc in docs] == [TEXT, "IL-2"] and failed == [("hyperspan", 1)]
 
 
+def test_counts_of_a_batch_whose_document_fails_are_added_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline()
+
+    def align_but_one(doc: Any, *rest: Any) -> Any:
+        if doc.text == "IL-4 binds.":
+            raise ValueError("no alignment")
+        return align(doc, *rest)
+
+    monkeypatch.setattr("hyperspan.integrations.spacy.align", align_but_one)
+    nlp.set_error_handler(lambda *_: None)
+    docs = list(nlp.pipe([TEXT, "IL-2 binds.", "IL-4 binds."]))
+    component: Any = nlp.get_pipe("hyperspan")
+    assert component.counts["mentions"] == sum(len(doc.spans["sc"]) for doc in docs) > 0
+
+
 def test_what_native_code_raises_goes_to_the_error_handler(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline()
 

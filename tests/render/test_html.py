@@ -193,6 +193,15 @@ def test_render_html_grows_linearly_with_mentions() -> None:
     assert size(8000) < 2.3 * size(4000)
 
 
+@pytest.mark.xfail(strict=True, reason="step 41: drawing is linear")
+def test_render_html_grows_linearly_with_nested_mentions() -> None:
+    def size(depth: int) -> int:
+        mentions = [Mention(5 * i, 5 * (2 * depth - i) - 1, "A", probability=0.1) for i in range(depth)]
+        return len(render_html(Document("word " * (2 * depth), mentions)))
+
+    assert size(200) < 2.6 * size(100)
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "é👩🏽‍🔬"])
 def test_render_html_shows_text_without_mentions(text: str) -> None:
     assert Page(render_html(Document(text))).text == text

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from hyperspan.render.terminal import render_sentence
-from hyperspan.types import Mention, Sentence
+from hyperspan.render.html import iter_html
+from hyperspan.render.layout import PALETTE
+from hyperspan.render.terminal import print_documents, render_sentence
+from hyperspan.types import Document, Mention, Sentence
+from tests.growth import lines_run
 
 
 def lines(sentence: Sentence, width: int = 80) -> list[str]:
@@ -131,3 +137,29 @@ def test_render_sentence_fits_the_width_and_shows_every_mention(sentence: Senten
     for label in ("LONGLABEL", "漢字"):
         if width >= 3 * cell_len(label) + 2:
             assert text.count(label) >= sum(mention.label == label for mention in sentence.mentions)
+
+
+def test_print_documents_gives_labels_the_colours_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = Sentence(["Ada", "left", "Oz"], [Mention(0, 1, "PER"), Mention(2, 3, "LOC")])
+    document = Document("Ada left Oz", [Mention(0, 3, "PER"), Mention(9, 11, "LOC")], [sentence])
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    labels, shown = ["PER", "LOC"], io.StringIO()
+    print_documents([document], shown, labels)
+    page = "".join(iter_html([document], labels=labels))
+    numbers = {label: int(number) for number, label in re.findall(r"var\(--c(\d)\) 0 0\)\"></i>(\w+)", page)}
+    assert sorted(numbers) == ["LOC", "PER"]
+    for label, number in numbers.items():
+        colour = PALETTE[number]
+        red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+        [line] = [line for line in shown.getvalue().splitlines() if label[:1] in line and "Ada" not in line][:1]
+        assert f"\x1b[38;2;{red};{green};{blue}m" in line
+
+
+@pytest.mark.xfail(strict=True, reason="step 41: drawing is linear")
+def test_render_sentence_takes_linear_work_for_nested_mentions() -> None:
+    def lines(depth: int) -> int:
+        sentence = Sentence(["word"] * (2 * depth), [Mention(i, 2 * depth - i, "X") for i in range(depth)])
+        return lines_run(lambda: render_sentence(sentence))
+
+    assert lines(60) < 2.6 * lines(30)

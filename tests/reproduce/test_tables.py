@@ -287,3 +287,23 @@ def test_the_settings_of_a_result_name_no_folder(tmp_path: Path) -> None:
     assert changed_key(done, config) is None
     assert changed_key(done, config.override(["words.clusters=elsewhere/other.tsv.gz"])) == "words.clusters"
     assert changed_key(done, config.override(["training.epochs=100"])) == "training.epochs"
+
+
+def test_changed_key_tells_encoders_of_the_hub_apart_by_organisation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def config(name: str) -> Config:
+        return Config().override([f"transformer.name={name}"])
+
+    assert differences(config("lab/encoder"))["transformer"]["name"] == "lab/encoder"
+    done = result("sh-n", 1, GOOD, config=differences(config("lab/encoder")))
+    assert changed_key(done, config("lab/encoder")) is None
+    assert changed_key(done, config("other/encoder")) == "transformer.name"
+    older = result("sh-n", 1, GOOD, config={"transformer": {"name": "encoder"}})
+    assert changed_key(older, config("lab/encoder")) is None, "it does not say of which organisation"
+    (tmp_path / "here" / "encoder").mkdir(parents=True)
+    for folder in ("here/encoder", f"{tmp_path}/there/encoder"):
+        assert differences(config(folder))["transformer"]["name"] == "encoder"
+        assert changed_key(done, config(folder)) is None, "folders may lie elsewhere"

@@ -10,7 +10,8 @@ import pytest
 from hyperspan.corpora.results import metadata_record
 from hyperspan.inference.annotator import Annotator
 from hyperspan.types import Mention
-from tests.serve.running import TEXT, Running
+from tests.inference.test_annotator import of_kind
+from tests.serve.running import TEXT, Running, running
 
 LION = "🦁 saw the zoo of Oz 👩🏽‍🔬 and Ada.\n\n𝔸da left Oz."
 
@@ -141,3 +142,11 @@ def test_the_hypergraph_of_a_short_sentence(server: Running) -> None:
     ):
         response = server.post("/v1/hypergraph", **body)
         assert response.status_code == status and sentence in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["joint", "linear-chain"])
+def test_hypergraph_of_a_kind_that_is_not_drawn_is_refused(kind: str) -> None:
+    with running(annotators={"other": of_kind(kind)}) as server:
+        response = server.post("/v1/hypergraph", text="Ada saw the zoo")
+    said = f"the model other is of kind {kind}, whose structure is not drawn; choose a model of kind segmental or disc"
+    assert response.status_code == 422 and said in response.json()["error"]["message"]

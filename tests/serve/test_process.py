@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,6 +143,13 @@ def test_mistakes_and_warnings(
     run.serve(Settings(models=("genia",)), "0.0.0.0", 0)
     assert "anybody who reaches 0.0.0.0 can use this server" in caplog.text
     caplog.clear()
+    listen = run.listen
+    with monkeypatch.context() as patched:  # a name and an address that only begin like those of this machine
+        patched.setattr(run, "listen", lambda host, *_: listen("127.0.0.1", 0))
+        for host in ("localhost.example.org", "::1234"):
+            run.serve(Settings(models=("genia",)), host, 0)
+            assert f"anybody who reaches {host} can use this server" in caplog.text
+    caplog.clear()
     for settings, host in (
         (Settings(models=("genia",), api_key="key"), "0.0.0.0"),
         (Settings(models=("genia",)), "127.0.0.1"),
@@ -159,7 +165,6 @@ def test_mistakes_and_warnings(
 
 def test_a_model_that_cannot_be_loaded_ends_it(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"nonsense")
-    start = time.monotonic()
     thread_errors: list[Exception] = []
 
     def serve() -> None:
@@ -171,5 +176,5 @@ def test_a_model_that_cannot_be_loaded_ends_it(folder: Path) -> None:
     thread = threading.Thread(target=serve)
     thread.start()
     thread.join(20)
-    assert not thread.is_alive() and time.monotonic() - start < 20
+    assert not thread.is_alive()
     assert isinstance(thread_errors[0], InputError)

@@ -4,7 +4,6 @@ sentence."""
 from __future__ import annotations
 
 import base64
-import time
 import tracemalloc
 import zlib
 from pathlib import Path
@@ -18,6 +17,7 @@ from hyperspan.cards import ModelCard
 from hyperspan.errors import InputError
 from hyperspan.text.profile import MOST_WORDS, TextProfile, WordCounts, excerpt, words_of
 from hyperspan.toml import LARGEST_FILE
+from tests.growth import grows_linearly
 
 HARBOUR = "The old keeper of the light went down to the harbour and spoke to the sailors about the storm . "
 PROFILE = TextProfile.of([HARBOUR * 40], [HARBOUR * 10])
@@ -74,9 +74,7 @@ def test_profile_of_many_words_keeps_the_most_frequent_and_fits_into_a_card(tmp_
 
 
 def test_time_grows_with_the_length_of_one_text_alone() -> None:
-    began = time.process_time()
-    TextProfile.of([HARBOUR * 40_000])
-    assert time.process_time() - began < 5  # 800,000 words; took minutes when each window copied the rest
+    assert grows_linearly(lambda size: TextProfile.of([HARBOUR * size]), 5_000)
 
 
 def test_profile_that_inflates_takes_little_memory() -> None:

@@ -52,6 +52,7 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
     TSV) unless requested; and, uncounted, the folder of the output.
     """
     found: dict[str, Input] = {}
+    own = f"{_itself(output)}/" if output else ""
     left_out = 0
     for name in given:
         if name == "-":
@@ -61,13 +62,15 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
         place = absolute(name)
         for file, stamp, inside in _files(place):
             known = None if _is_hidden(inside) else _kind(file, kind, bool(inside))
-            if inside and (known is None or _is_below(file, output)):
-                left_out += not _is_below(file, output)
+            itself = _itself(file)
+            is_output = bool(own) and f"{itself}/".startswith(own)
+            if inside and (known is None or is_output):
+                left_out += not is_output
             elif known is None:
                 raise _unknown(file)
             else:
                 called = _id(inside or PurePosixPath(_plain(file)).name) if known == "text" else ""
-                found.setdefault(_itself(file), Input(file, known, *stamp, called))
+                found.setdefault(itself, Input(file, known, *stamp, called))
     if not found:
         raise InputError(
             f"{', '.join(given)} holds no files that end in {', '.join(SUFFIXES)}; name a folder that does, or the files"
@@ -169,10 +172,6 @@ def _is_hidden(inside: str) -> bool:
 def _itself(name: str) -> str:
     """A key that is equal for two names of the same file."""
     return name if is_url(name) else os.path.realpath(name)
-
-
-def _is_below(name: str, folder: str) -> bool:
-    return bool(folder) and f"{_itself(name)}/".startswith(f"{_itself(folder)}/")
 
 
 def _id(name: str) -> str:

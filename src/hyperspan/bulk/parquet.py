@@ -106,14 +106,14 @@ def rows_and_bytes(name: str, columns: Columns) -> tuple[int, int]:
         if schema.names.count(text_column) != 1:
             many = "no column" if text_column not in schema.names else "more than one column"
             raise InputError(
-                f"{name} has {many} {text_column!r}; name the one with the texts with --text-column, one of "
+                f"{name} has {many} {text_column!r}; name the one with the texts with --column, one of "
                 f"{', '.join(schema.names)}"
             )
         _check_ids(name, columns.id, schema)
         kind = schema.field(text_column).type
         if not _is_text(kind):
             raise InputError(
-                f"the column {text_column!r} of {name} holds {kind}, but texts are needed; name another with --text-column"
+                f"the column {text_column!r} of {name} holds {kind}, but texts are needed; name another with --column"
             )
         groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
         chunks = (group.column(index) for group in groups for index in range(group.num_columns))

@@ -43,7 +43,7 @@ from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.domain import DomainTally
 from hyperspan.inference.options import parse_thresholds
 from hyperspan.model_folders import DEFAULT_MODEL, is_model
-from hyperspan.render.provenance import provenance
+from hyperspan.render.provenance import provenance, shown_name
 from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
 
@@ -220,7 +220,7 @@ def _files_by_id(given: Sequence[str]) -> dict[str, str]:
 
 
 def _title(given: Sequence[str]) -> str:
-    return Path(given[0]).name if len(given) == 1 and given[0] != "-" and exists(given[0]) else "hyperspan"
+    return shown_name(given[0]) if len(given) == 1 and given[0] != "-" and exists(given[0]) else "hyperspan"
 
 
 def _write(

@@ -82,7 +82,7 @@ def draw(
     )
     _write(picture, Target(output, force))
     if output != "-":
-        print(f"wrote {output}", file=sys.stderr)
+        print(f"hyperspan: wrote {output}", file=sys.stderr)
     if show != "graph":
         list_readings(words, mentions, structure)
 
@@ -100,7 +100,7 @@ def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: 
 
     found = list(islice(other_readings(mentions, structure), READINGS + 1))
     if found:
-        print("the same hyperpath also stands for these mention sets:", file=sys.stderr)
+        print("hyperspan: the same hyperpath also stands for these mention sets:", file=sys.stderr)
     for name, others in found[:READINGS]:
         listed = ", ".join(f"{' '.join(words[m.start : m.end])} ({m.start}:{m.end}:{m.label})" for m in others)
         print(f"{name:>8}: {listed}", file=sys.stderr)

@@ -22,6 +22,10 @@ def check_error_file(name: str | None, option: str, force: bool) -> None:
     if not name.removesuffix(".gz").endswith((*PAGES, *RECORDS)):
         raise InputError(f"{option} {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
     Target(name, force).check()
+    if name.removesuffix(".gz").endswith(PAGES):
+        from hyperspan.render.provenance import today
+
+        today()  # an error if the environment gives a day that is none
 
 
 def write_error_file(

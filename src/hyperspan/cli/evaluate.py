@@ -29,11 +29,13 @@ from hyperspan.cli.options import (
 )
 from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
 from hyperspan.cli.scored_labels import ScoredLabels, labels_of
+from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.model_folders import bundled_models
+from hyperspan.render.provenance import shown_name
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -123,8 +125,9 @@ def evaluate(
         about |= ModelOptions(model, device, threshold, names, pronouns).shown if model else {}
         about |= {"labels": ", ".join(task.labels)} if task.labels else {}
         named = {key: value for key, value in about.items() if value}
-        title = f"Errors of {Path(model or str(predictions)).name} on {Path(truth).name}"
-        write_error_file(task.find_errors(), errors, force, title, named, [Path(model or str(predictions)).name])
+        system = shown_name(model or str(predictions))
+        title = f"Errors of {system} on {shown_name(truth)}"
+        write_error_file(task.find_errors(), errors, force, title, named, [system])
     _show(task.scores, format_)
     report(problems)
 
@@ -195,15 +198,14 @@ def _check_is_model(file: str, data: str) -> None:
 
 def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
     """Raise errors before the work that would otherwise occur after it."""
-    if output is not None:
-        format_for(output)
+    if output is not None and (format_for(output) not in FOLDERS or Path(output).is_file()):
+        Target(output, force).check()
     if plot is not None:
         from hyperspan.evaluation.calibration import require_plots
 
         require_plots()
-    for name in (output, plot):
-        if name is not None and Path(name).is_file() and not force:
-            raise OutputExistsError(f"{name} exists; choose another name or overwrite it with --force")
+        if plot != "-":
+            Target(plot, force).check()
 
 
 def _score_predictions(

@@ -87,11 +87,11 @@ def init(
     if corpus == "-":
         raise InputError("a configuration names its corpus, which standard input cannot be; name a file")
     name = output or f"{_stem(corpus)}.toml"
-    if dev is None and (given := _given_parts(corpus)):
-        corpus, dev, test = given["train"], given["dev"], given.get("test")
-    _check_options(
-        dev, test, {"--parts": parts, "--fractions": fractions, "--by": by, "--group-by": group_by, "--option": option}
-    )
+    split_already = _given_parts(corpus) if dev is None else None
+    wanted_split = {"--parts": parts, "--fractions": fractions, "--by": by, "--group-by": group_by}
+    _check_options(corpus, dev, test, wanted_split, option, split_already)
+    if split_already:
+        corpus, dev, test = split_already["train"], split_already["dev"], split_already.get("test")
     problems = Problems()
     opened = open_corpus(corpus, from_, problems)
     with Target(name, force).open() as file:
@@ -116,12 +116,30 @@ def init(
     _print_next(name, whole.described(opened.format), found)
 
 
-def _check_options(dev: str | None, test: str | None, of_split: Mapping[str, Any]) -> None:
-    """Raise an error for options that contradict each other."""
+def _check_options(
+    corpus: str,
+    dev: str | None,
+    test: str | None,
+    of_split: Mapping[str, Any],
+    of_format: Sequence[str] | None,
+    split_already: Mapping[str, str] | None,
+) -> None:
+    """Raise an error for options that contradict each other, or the corpus."""
     if dev is None and test is not None:
         raise InputError("--test is given without --dev; name both, or none of them to split the corpus")
-    if dev is not None and (given := next((option for option, value in of_split.items() if value), None)):
-        raise InputError(f"{given} says how the corpus is split, but --dev is given, so that it is not; leave one out")
+    if dev is None and split_already is None:
+        return
+    if given := next((option for option, value in of_split.items() if value), None):
+        if dev is not None:
+            raise InputError(
+                f"{given} says how the corpus is split, but --dev is given, so that it is not; leave one out"
+            )
+        raise InputError(f"{given} says how the corpus is split, but {corpus} is split already; leave it out")
+    if of_format:
+        raise InputError(
+            "--option says how the corpus is read, which a configuration cannot; leave it out, or write the corpus anew "
+            "with hyperspan convert --option"
+        )
 
 
 def _stem(corpus: str) -> str:

@@ -12,7 +12,9 @@ import typer
 
 from hyperspan.cards import ModelCard
 from hyperspan.cli.options import Force
+from hyperspan.cli.output import report
 from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
 from hyperspan.model_folders import copy_model, folder_of, target_of
 from hyperspan.text.profile import TextProfile
@@ -43,7 +45,8 @@ def profile(
     """
     source, target = folder_of(model), target_of(model, output, force)
     card = ModelCard.read(source)
-    found = TextProfile.of(_texts(train), _texts(dev or []))
+    problems = Problems()
+    found = TextProfile.of(_texts(train, problems), _texts(dev or [], problems))
     copy_model(source, target)
     replace(card, profile=found.to_table()).write(target)
     print(
@@ -51,7 +54,8 @@ def profile(
         "words of other text of its kind are new to it",
         file=sys.stderr,
     )
+    report(problems)
 
 
-def _texts(paths: Sequence[Path]) -> Iterator[str]:
-    return (document.text for path in paths for document in read_corpus(path))
+def _texts(paths: Sequence[Path], problems: Problems) -> Iterator[str]:
+    return (document.text for path in paths for document in read_corpus(path, problems=problems))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -14,8 +16,10 @@ from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.overlaps import overlaps
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
+from hyperspan.errors import counted
 from hyperspan.render.layout import colours
 from hyperspan.render.terminal import render_sentence
+from hyperspan.types import Document, Sentence
 
 
 def view(
@@ -35,15 +39,29 @@ def view(
     """Show annotated sentences in the terminal, with each mention as a bar under its words."""
     problems = Problems(on_error)
     documents = read_corpus(file, from_, problems, **parse_options(option))
-    sentences = (sentence for document in documents for sentence in with_sentences(document, problems).sentences)
+    styles: dict[str, str] = {}
+    sentences = _sentences(documents, problems, styles)
     if overlapping:
         sentences = (sentence for sentence in sentences if overlaps(sentence.mentions))
+    passed = itertools.count()
+    sentences = (sentence for sentence, _ in zip(sentences, passed, strict=False))
     end = None if count is None else first - 1 + count
     console = Console(width=width, highlight=False)
-    styles: dict[str, str] = {}
+    shown = 0
     for sentence in itertools.islice(sentences, first - 1, end):
-        if not {mention.label for mention in sentence.mentions} <= styles.keys():
-            styles = colours([*styles, *(mention.label for mention in sentence.mentions)])
         console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
         console.print()
+        shown += 1
     report(problems)
+    if not shown and count != 0:
+        what = f"{counted(next(passed), 'sentence')}{' with overlapping mentions' if overlapping else ''}"
+        print(f"hyperspan: nothing to show from sentence {first} on: {file} has {what}", file=sys.stderr)
+
+
+def _sentences(documents: Iterable[Document], problems: Problems, styles: dict[str, str]) -> Iterator[Sentence]:
+    """The sentences of documents; the labels of each document get the next colours, as on a page."""
+    for document in documents:
+        sentences = with_sentences(document, problems).sentences
+        labels = {mention.label for sentence in sentences for mention in sentence.mentions}
+        styles.update(colours([*styles, *sorted(labels - styles.keys())]))
+        yield from sentences

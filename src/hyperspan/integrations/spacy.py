@@ -193,6 +193,7 @@ class Component(Pipe):
         """Store the found mentions in ``doc.spans``."""
         from hyperspan.corpora.results import alternatives_records
 
+        total: Counter[str] = Counter()  # added at the end: if a document fails, all are annotated again, one by one
         for doc, document in zip(docs, found, strict=True):
             placed, counts = align(doc, document.mentions, self.cfg["alignment"])
             group = span_group(doc, self.key, placed)
@@ -200,7 +201,8 @@ class Component(Pipe):
             if self.cfg["top_k"]:
                 group.attrs["alternatives"] = alternatives_records(document.alternatives or ())
             doc.spans[self.key] = group
-            self.counts.update(counts)
+            total.update(counts)
+        self.counts.update(total)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 

@@ -13,16 +13,20 @@ CGROUPS = Path("/sys/fs/cgroup")
 VARIABLE = "OMP_NUM_THREADS"
 
 
+def cpu_count() -> int:
+    """The number of CPUs of this process; in a container with a CPU limit, that limit."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cpus, _limit())
+
+
 def thread_count() -> int:
     """The value of ``torch.set_num_threads``, or else OMP_NUM_THREADS, but at most the number of CPUs of this process.
 
-    In a container with a CPU limit, that limit counts as the number of CPUs. Without torch and without the variable,
-    all CPUs are used.
+    Without torch and without the variable, all CPUs are used.
     """
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch = sys.modules.get("torch")
     wanted = torch.get_num_threads() if torch and hasattr(torch, "get_num_threads") else _from_environment()
-    return min(wanted, cpus, _limit())
+    return min(wanted, cpu_count())
 
 
 @cache

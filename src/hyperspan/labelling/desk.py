@@ -107,6 +107,7 @@ class LabellingDesk:
             self._drafts[key] = self.drafter.draft(item, labels, state.mentions, state.rejected)
             if len(self._drafts) > KEPT_DRAFTS:
                 self._drafts.popitem(last=False)
+        self._drafts.move_to_end(key)
         return self._drafts[key]
 
     # -- changes -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ model; after a failure, with a message.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from attrs import frozen
 from hyperspan.config import Config
 from hyperspan.errors import HyperspanError, InputError, counted, require_torch
 from hyperspan.files import Target
+from hyperspan.kernels.threads import cpu_count
 from hyperspan.labelling.decisions import DONE
 from hyperspan.labelling.session import LabellingSession
 from hyperspan.labelling.snapshot import labelled_document, written
@@ -162,7 +162,7 @@ class TrainingRounds:
     def _train(self, config: Path, folder: Path) -> str | None:
         """Train; return None on success, else an error message."""
         command = [sys.executable, "-m", "hyperspan.cli.background", "train", str(config), "--output", str(folder)]
-        command += ["--device", "cpu", "--threads", str(max(1, (os.cpu_count() or 2) - 1))]
+        command += ["--device", "cpu", "--threads", str(max(1, cpu_count() - 1))]
         command += ["--resume" if (folder / CHECKPOINT).is_file() else "--force"]
         command += [part for given in self.settings.overrides for part in ("--set", given)]
         log = config.with_suffix(".log")

@@ -112,12 +112,12 @@ def words_of(mention: Mention) -> str:
 
 
 def colours(labels: Iterable[str]) -> dict[str, str]:
-    """A colour for each label, independent of their order.
+    """A colour for each label in their order, as on pages, so that more labels at the end change no colour.
 
-    >>> colours(["PER", "ORG"])
-    {'ORG': '#1b6ac9', 'PER': '#c4421a'}
+    >>> colours(["PER", "ORG", "PER"])
+    {'PER': '#1b6ac9', 'ORG': '#c4421a'}
     """
-    return {label: PALETTE[index % len(PALETTE)] for index, label in enumerate(sorted(set(labels)))}
+    return {label: PALETTE[index % len(PALETTE)] for index, label in enumerate(dict.fromkeys(labels))}
 
 
 def spaces_before(sentence: Sentence) -> list[bool]:

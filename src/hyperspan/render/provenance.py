@@ -5,17 +5,33 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hyperspan import __version__
+from hyperspan.errors import InputError
 from hyperspan.inference.options import ANY_LABEL, DEFAULT_THRESHOLD
 
 
 def today() -> str:
     """The day in UTC; that of SOURCE_DATE_EPOCH if set, so that the same input gives the same file."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    try:
+        moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):  # which one depends on the system
+        raise InputError(
+            f"SOURCE_DATE_EPOCH is {given:.40}, which is no day before the year 10000; give seconds since 1970, or unset it"
+        ) from None
     return moment.date().isoformat()
+
+
+def shown_name(path: str) -> str:
+    """The last part of a path; of a relative path to a folder, such as ``.``, the name of that folder.
+
+    >>> shown_name("runs/mine"), shown_name("genia"), shown_name("runs/mine/seed-1/..")
+    ('mine', 'genia', 'mine')
+    """
+    name = PurePath(path).name
+    return name if name not in ("", "..") else Path(path).resolve().name or path
 
 
 def provenance(
@@ -38,7 +54,7 @@ def provenance(
         others = thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)
         named = (f"{label} {least:g}" for label, least in thresholds.items() if label != ANY_LABEL)
         chosen = f"every mention at least this probable: {', '.join([f'{others:g}', *named])}"
-    said = [f"Model {PurePath(model).name}", chosen]
+    said = [f"Model {shown_name(model)}", chosen]
     if labels := ", ".join(types):
         said.append(f"types {labels}")
     if names:

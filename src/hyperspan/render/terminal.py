@@ -31,7 +31,7 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
     left and right lungs
     ╰──╯┄┄┄┄┄┄┄┄┄┄┄╰─X─╯
     """
-    styles = styles if styles is not None else colours(mention.label for mention in sentence.mentions)
+    styles = styles if styles is not None else colours(sorted(mention.label for mention in sentence.mentions))
     width = max(width, MIN_WIDTH)
     broken = [chop_cells(_printable(token), width) or [""] for token in sentence.tokens]
     first_chunk = [0, *accumulate(map(len, broken))]  # the index of each token's first chunk

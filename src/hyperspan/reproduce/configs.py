@@ -75,6 +75,8 @@ _FREE = {
     ("training", "checkpoint_minutes"),
 }
 """The keys in which a finished run may differ: chosen by training, given by the folder, or without effect."""
+_ENCODER = ("transformer", "name")
+"""The key that may be the name of an encoder on the hub, of which the organisation is a part."""
 
 
 def changed_key(result: Result, config: Config) -> str | None:
@@ -90,7 +92,7 @@ def changed_key(result: Result, config: Config) -> str | None:
             if value == AUTO and f"{section}.{key}" in SETTLED:
                 continue
             before = result.config.get(section, {}).get(key, _DEFAULTS[section].get(key))
-            if (section, key) not in _FREE and _name(before) != _name(value):
+            if (section, key) not in _FREE and not _is_same(before, value, (section, key)):
                 return f"{section}.{key}"
     return None
 
@@ -99,11 +101,29 @@ def differences(config: Config) -> dict[str, dict[str, Any]]:
     """The values of a configuration that differ from the defaults, by section and key; files by their names, and
     without the corpora."""
     tables = {
-        section: {key: _name(value) for key, value in values.items() if value != _DEFAULTS.get(section, {}).get(key)}
+        section: {
+            key: value if (section, key) == _ENCODER and _is_on_hub(value) else _name(value)
+            for key, value in values.items()
+            if value != _DEFAULTS.get(section, {}).get(key)
+        }
         for section, values in config.tables().items()
         if section != "data"
     }
     return {section: values for section, values in tables.items() if values}
+
+
+def _is_same(before: object, value: object, place: tuple[str, str]) -> bool:
+    """Whether a setting is the same but for the folder of a file. Encoders on the hub are told apart by organisation,
+    where the result has it."""
+    if place == _ENCODER and _is_on_hub(value) and isinstance(before, str) and "/" in before:
+        return before == value
+    return _name(before) == _name(value)
+
+
+def _is_on_hub(name: object) -> bool:
+    """Whether an encoder is named as ``organisation/name``, and no folder is."""
+    is_short = isinstance(name, str) and name.count("/") == 1 and not name.startswith((".", "/", "~"))
+    return is_short and not Path(str(name)).is_dir()
 
 
 def _name(value: object) -> object:

@@ -29,6 +29,17 @@ def is_own(host: str, allowed: Collection[str]) -> bool:
     return name in ("localhost", *allowed) or "*" in allowed or _is_address(name)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens at an address or a name.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.2"), is_loopback("::1")
+    (True, True, True)
+    >>> is_loopback("localhost.example.org"), is_loopback("::1234"), is_loopback("0.0.0.0")
+    (False, False, False)
+    """
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
 def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)

@@ -22,14 +22,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hyperspan.errors import InputError
 from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.serve.app import create_app
-from hyperspan.serve.hosts import name_of
+from hyperspan.serve.hosts import is_loopback, name_of
 from hyperspan.serve.logs import LOG, log_to_standard_error
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 
 HEAD_SECONDS = 15.0
 """The time limit for the head of a request, before the body."""
-LOOPBACK = ("127.", "::1", "localhost")
 SWITCH_SECONDS = 0.001
 """How long a thread runs Python code while another waits, such as the event loop; the default is 5 ms."""
 LAST_SHARE = 0.15
@@ -38,7 +37,7 @@ LAST_SHARE = 0.15
 
 def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000) -> None:
     """Serve until the process is stopped; print the address on standard output."""
-    is_local = host.startswith(LOOPBACK)
+    is_local = is_loopback(host)
     names = {name_of(host)} if is_local else {name_of(host), socket.gethostname().lower()}
     settings = replace(settings, allow_hosts=(*settings.allow_hosts, *names))
     app = create_app(settings)

@@ -19,7 +19,7 @@ from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.calls import Call, Memory
 from hyperspan.serve.metrics import Metrics
-from hyperspan.serve.models import Served, load_models, places
+from hyperspan.serve.models import DRAWN, Served, load_models, places
 from hyperspan.serve.offsets import Offsets
 from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.serve.schema import HypergraphRequest, KnownMention, Options
@@ -210,6 +210,13 @@ class Service:
         """The hypergraph of a short sentence with the hyperpath of its most probable mentions."""
         plain = Options(model=asked.model, types=asked.types, names=asked.names, pronouns=asked.pronouns)
         served, options = self.check_options(plain)
+        kind = served.annotator.model.config.model.kind
+        if kind not in DRAWN:
+            raise Problem(
+                422,
+                f"the model {served.name} is of kind {kind}, whose structure is not drawn; choose a model of kind "
+                f"{' or '.join(DRAWN)}",
+            )
         if len(asked.text) > MOST_DRAWN:
             raise Problem(
                 413,

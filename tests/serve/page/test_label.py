@@ -76,6 +76,17 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Labelling
         process.end()
 
 
+def test_page_shows_the_first_sentence_if_its_address_is_damaged(tmp_path: Path, window: Opened) -> None:
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    labelling = Labelling(tmp_path / "corrected.jsonl", "genia", str(tmp_path / "text.txt"), "--by", "order")
+    try:
+        page = window(f"{labelling.link}#50%")
+        expect(page.locator("#where")).to_contain_text("Sentence 1 of")
+        assert page.url.endswith("#0.0")
+    finally:
+        labelling.end()
+
+
 def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Opened) -> None:
     [labelling] = started
     page = window(labelling.link)

@@ -20,7 +20,7 @@ DIAGRAMS = {
     "mention-separators": "mention_separators:MentionSeparatorsDiagram",
     "tree": "tree:TreeDiagram",
 }
-"""Module and class by structure, imported, together with torch, when they are drawn."""
+"""Module and class by structure, imported when they are drawn."""
 
 
 def diagram_of(structure: str) -> type[Diagram]:

@@ -7,6 +7,7 @@ import { download } from "./save.js";
 import { excerpt } from "./text.js";
 
 const OFFERED = 200; // sentences of the text
+const STRUCTURES = { segmental: "segmental hypergraph", discontinuous: "hypergraph of discontinuous mentions" }; // by kind of model
 
 const short = (text, most) => excerpt(text, { start: 0, end: text.length }, most);
 
@@ -35,8 +36,8 @@ export class HypergraphTab {
     const isNew = this.model !== view.model || this.labels !== view.labels || this.pronouns !== view.pronouns;
     const { model, labels, names, pronouns } = view;
     Object.assign(this, { view, model, labels, names, pronouns });
-    const { discontinuous } = view.model;
-    $("structure").textContent = discontinuous ? "hypergraph of discontinuous mentions" : "segmental hypergraph";
+    const { discontinuous, kind } = view.model;
+    $("structure").textContent = STRUCTURES[kind] ?? "hypergraph";
     $("gaps-drawn").hidden = !discontinuous;
     const offered = this.#offered();
     fill($("sentences"), ...offered.map(({ text, words }) => make("option", { value: text }, `${short(text, 60)} (${words})`)));

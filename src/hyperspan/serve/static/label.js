@@ -294,6 +294,15 @@ function wire() {
   setTimeout(keepLooking, POLL);
 }
 
+/** The sentence that the address names; none where it was damaged on the way. */
+function askedSentence() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
 async function begin() {
   try {
     desk.setSession(await server.session());
@@ -301,7 +310,7 @@ async function begin() {
     return notice("server", error.message, ["Try again", () => tryAgain(begin)]);
   }
   notice("server", "");
-  const asked = decodeURIComponent(location.hash.slice(1)), { queue } = desk.session;
+  const asked = askedSentence(), { queue } = desk.session;
   const unsaved = outbox.kept(), known = [unsaved[0]?.item, asked].find((id) => queue.some((entry) => entry.id === id));
   await show(known ?? desk.nextOpen() ?? queue[0].id);
   if (unsaved.length) outbox.resume(unsaved);
