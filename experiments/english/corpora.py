@@ -12,6 +12,7 @@ The first folder holds `gum`, `amalgum` and `names` (JSON Lines, and four lines 
 - `gum.jsonl.gz`: GUM's free genres, without e-mail and web addresses as mentions. Mentions that are all proper nouns
   are names, too.
 - `silver.jsonl.gz`: a part of AMALGUM.
+- `dates.jsonl.gz`: sentences of AMALGUM with dates as numbers, such as 2012-05-23.
 - `names.dev.jsonl.gz`: web sentences of UNER with all their names, to choose the epoch and to calibrate by.
 """
 
@@ -45,8 +46,24 @@ AFTER = frozenset(
     "have will would said says can could did does who which when where after before during while because if".split()
 )
 """Between such words a name is most likely a whole noun phrase."""
+MONTHS = "January February March April May June July August September October November December".split()
+_MONTH = "|".join(MONTHS)
+DATE = re.compile(
+    rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}}) , (?P<year>[12]\d{{3}})|"
+    rf"(?P<other_day>\d{{1,2}}) (?P<other_month>{_MONTH}) (?P<other_year>[12]\d{{3}})"
+)
+NUMBERED = (
+    *["{year}-{month:02}-{day:02}"] * 4,
+    "{year}-{month:02}-{day:02}T08:30",
+    "{day:02}.{month:02}.{year}",
+    "{day:02}/{month:02}/{year}",
+    "{day}/{month}",
+)
+"""How dates are written as numbers, ISO 8601 most often."""
 ADDRESS = re.compile(r"\S+@\S+\.\S+|(?:https?:|www\.)\S*")
 """E-mail and web addresses, which are no mentions here."""
+DATES = 3_000
+"""So many sentences with dates as numbers are written at most."""
 SILVER = 75_000
 """So many sentences of AMALGUM are taken."""
 CASES = {"gum": 1.0, "amalgum": 0.08, "names": 0.15}
@@ -91,6 +108,43 @@ def with_names_by_tags(sentence: Sentence) -> Sentence:
         and all(tag.startswith("NNP") for tag in sentence.tags[mention.start : end])
     ]
     return Sentence(sentence.tokens, dict.fromkeys([*kept, *names]), annotated=AnnotationScope(types=TEN))
+
+
+def with_date_as_number(sentence: Sentence, chance: random.Random) -> Sentence | None:
+    """A sentence whose first date has become a number; None if it has no date of a day, a month and a year.
+
+    >>> given = Sentence("On May 23 , 2012 it rained .".split(), [Mention(1, 5, "time"), Mention(5, 6, "abstract")])
+    >>> found = with_date_as_number(given, random.Random(4))
+    >>> found.tokens, sorted(found.mentions)
+    (('On', '2012-05-23', 'it', 'rained', '.'), [Mention(1, 2, 'time'), Mention(2, 3, 'abstract')])
+    """
+    for mention in sorted(sentence.mentions):
+        found = DATE.fullmatch(" ".join(sentence.tokens[mention.start : mention.end]))
+        if mention.label == "time" and found is not None:
+            parts = found.groupdict()
+            month = MONTHS.index(parts["month"] or parts["other_month"]) + 1
+            day, year = int(parts["day"] or parts["other_day"]), parts["year"] or parts["other_year"]
+            date = chance.choice(NUMBERED).format(year=year, month=month, day=day)
+            return _with_token(sentence, mention, date)
+    return None
+
+
+def _with_token(sentence: Sentence, place: Mention, token: str) -> Sentence:
+    """The sentence with one token in place of a mention; mentions inside it are left out."""
+    gone = place.end - place.start - 1
+    tokens = [*sentence.tokens[: place.start], token, *sentence.tokens[place.end :]]
+
+    def moved(at: int) -> int:
+        return at if at <= place.start else at - gone
+
+    kept = {(moved(m.start), moved(m.end), m.label) for m in sentence.mentions if not _is_part(m, place)}
+    return Sentence(tokens, [Mention(*one) for one in sorted(kept)], annotated=sentence.annotated)
+
+
+def _is_part(mention: Mention, whole: Mention) -> bool:
+    """Whether a mention shares words with another one and does not hold all of it."""
+    overlap = mention.start < whole.end and whole.start < mention.end
+    return overlap and not (mention.start <= whole.start and whole.end <= mention.end)
 
 
 def in_case(sentence: Sentence, upper: bool) -> Sentence:
@@ -154,6 +208,8 @@ def main() -> None:
         for path in sorted((given.corpora / "amalgum").glob("*.data.gz"))
         for sentence in read_sentences(str(path))
     ]
+    dates = [found for one in silver if (found := with_date_as_number(one, chance)) is not None]
+    write(chance.sample(dates, min(len(dates), DATES)), given.target / "dates.jsonl.gz")
     sources = {"gum": gum, "amalgum": silver, "names": names}
     cases = [one for source, found in sources.items() for one in chosen(found, CASES[source], chance)]
     write(cases, given.target / "cases.jsonl.gz")

@@ -39,7 +39,7 @@ PARTS = ("train", "held")
 COPIES = 24
 """How often each training text is written, each time with other digits."""
 MONTHS = "January February March April May June July August September October November December".split()
-INNER_YEAR = re.compile(rf"(?:^|.*?\W)((?:(?:{'|'.join(MONTHS)}) )?([12]\d\d\d))$", re.DOTALL)
+INNER_YEAR = re.compile(rf"(?:^|.*?\s)((?:(?:{'|'.join(MONTHS)}) )?([12]\d\d\d))$", re.DOTALL)
 """A date that ends in a year, and perhaps a month before it."""
 
 
@@ -79,17 +79,25 @@ def years(text: str, time: Mention) -> Iterator[Mention]:
             yield Mention(start, time.end, "time")
 
 
+NUMBER = re.compile(r"\d+")
+
+
 def with_other_digits(document: Document, chance: random.Random) -> Document:
-    """A copy with other digits outside times, of the same length.
+    """A copy with other digits, of the same length; times stay times.
 
     >>> with_other_digits(Document("Tel. 555-0163"), random.Random(1)).text
     'Tel. 325-0288'
+    >>> with_other_digits(Document("2024-03-05", [Mention(0, 10, "time")]), random.Random(1)).text
+    '1967-10-02'
     """
     text = list(document.text)
     kept = {place for one in document.mentions if one.label == "time" for place in range(one.start, one.end)}
     for place, character in enumerate(text):
         if character in "123456789" and place not in kept:
             text[place] = chance.choice("123456789")
+    for found in NUMBER.finditer(document.text):
+        if found.start() in kept:
+            text[found.start() : found.end()] = other_time(found[0], chance)
     mentions = [Mention(one.start, one.end, one.label) for one in document.mentions]
     return Document("".join(text), mentions, metadata=document.metadata)
 
@@ -102,6 +110,15 @@ def documents(part: Literal["train", "held"]) -> Iterator[Document]:
             if PARTS[number % 2] == part:
                 found = parse(marked)
                 yield Document(found.text, found.mentions, id=f"{kind}-{number + 1}", metadata={"kind": kind})
+
+
+def other_time(number: str, chance: random.Random) -> str:
+    """Another year for four digits, another part of a date or time for one or two, and the same for more."""
+    if len(number) == 4:
+        return str(chance.randint(1950, 2035))
+    if len(number) > 2:
+        return number
+    return f"{chance.randint(1, 12):02}" if len(number) == 2 else str(chance.randint(1, 9))
 
 
 def main() -> None:
