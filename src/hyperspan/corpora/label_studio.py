@@ -52,6 +52,7 @@ from hyperspan.corpora.json_records import (
 from hyperspan.corpora.label_studio_marks import LabelStudioMarks, is_forbidden, mark_results, unheld_marking
 from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, is_continuation, join_parts
 from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
+from hyperspan.corpora.results import OTHER_RESULTS
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
@@ -59,8 +60,6 @@ from hyperspan.types import Document, Mention
 
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
 Results = Literal["annotations", "predictions"]
-OTHER_RESULTS = "other_results"
-"""The metadata key for results that are not mentions, such as relations and choices."""
 OWN_KEYS = {
     "data",
     "annotations",
