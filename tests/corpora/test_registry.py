@@ -447,6 +447,19 @@ def test_folders_are_not_read_in_part_in_silence_nor_mixed(tmp_path: Path) -> No
     assert (tmp_path / "brat" / "one.txt").read_text(encoding="utf-8") == "a"
 
 
+def test_folders_of_files_with_other_suffixes_are_read_by_their_content(tmp_path: Path) -> None:
+    for name in ("eng.testa", "eng.testb", "eng.train"):
+        (tmp_path / name).write_text("Oz NNP B-NP B-LOC\n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("# Which files these are\n\nSomebody made them.\n", encoding="utf-8")
+    problems = Problems()
+    assert len(list(read_corpus(tmp_path, None, problems))) == 3
+    assert list(problems.notes.values()) == [1]
+    assert "notes.md" in str(problems.notes)
+    (tmp_path / "eng.train.gz").write_bytes(b"\x1f\x8bdamaged")
+    with pytest.raises(HyperspanError, match=r"eng\.train\.gz"):
+        list(read_corpus(tmp_path))
+
+
 def test_option_values_are_checked(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("w\tX\tB-P\n", encoding="utf-8")
     assert len(list(read_corpus(tmp_path / "a.tsv", "columns", tag_columns="2", token_column=0))) == 1

@@ -124,5 +124,5 @@ def test_without_mention_metadata_drops_what_every_format_says_of_mentions(
 
 @pytest.mark.parametrize("other", ["x", 3, None, [1, "x", {"name": "y"}], {"from_id": 1, "to_id": 2}])
 def test_without_mention_metadata_leaves_what_is_something_else(other: Any) -> None:
-    metadata = dict.fromkeys(("relations", "records", "other_results"), other)
+    metadata: dict[str, Any] = dict.fromkeys(("relations", "records", "other_results"), other)
     assert without_mention_metadata(metadata) == metadata
