@@ -31,6 +31,7 @@ from typing import Literal
 from attrs import evolve
 
 from hyperspan.corpora.json_records import (
+    NO_PROBABILITY,
     ORDER,
     Record,
     WrongValueError,
@@ -39,6 +40,7 @@ from hyperspan.corpora.json_records import (
     finite_of,
     id_of,
     in_order,
+    is_probability,
     number_of,
     objects_of,
     records_in,
@@ -256,10 +258,11 @@ def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
     quoted = text_of(value, "text") if value.get("text") is not None else ""
     name = region.get("id")
     identifier = name if isinstance(name, str) else ""
-    return [
-        Mention(start, end, label, text=quoted, probability=finite_of(region, "score"), id=identifier)
-        for label in labels
-    ]
+    score = finite_of(region, "score")
+    if score is not None and not is_probability(score):
+        problems.note(NO_PROBABILITY)
+        score = None
+    return [Mention(start, end, label, text=quoted, probability=score, id=identifier) for label in labels]
 
 
 def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, problems: Problems) -> list[Mention]:
