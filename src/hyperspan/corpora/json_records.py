@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -228,6 +229,12 @@ def records_in(head: str) -> Iterator[Record]:
             yield _first_keys(decoder, head, position + 1)
             return
         yield record
+
+
+@lru_cache(maxsize=1)
+def first_record(head: str) -> Mapping[str, Any]:
+    """The first record at the beginning of a file, or none of its keys; each JSON format looks at the same one."""
+    return next(records_in(head), {})
 
 
 def _first_keys(decoder: json.JSONDecoder, head: str, position: int) -> Record:

@@ -38,12 +38,12 @@ from hyperspan.corpora.json_records import (
     distinct,
     documents_in,
     finite_of,
+    first_record,
     id_of,
     in_order,
     is_probability,
     number_of,
     objects_of,
-    records_in,
     remembered_order,
     shown,
     strings_of,
@@ -168,7 +168,7 @@ def looks_like_label_studio(head: str) -> bool:
     >>> looks_like_label_studio('[{"id": 1, "annotations": [{"id": 5, "result": []}], "data": {"text": "Why?"}}]')
     True
     """
-    first = next(records_in(head), {})
+    first = first_record(head)
     if {"annotations", "completions", "predictions"} & first.keys():
         return isinstance(first.get("data"), dict) or ('"result"' in head and '"from_name"' in head)
     has_regions = any(_is_region_list(value) for value in first.values())
