@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,19 @@ def test_reading_a_table_leaves_the_limit_of_fields_to_the_process(tmp_path: Pat
             list(csv.reader([long]))
     finally:
         csv.field_size_limit(before)
+
+
+def test_tables_of_several_threads_share_the_limit_of_fields(tmp_path: Path) -> None:
+    before, table = csv.field_size_limit(), tmp_path / "x.csv"
+    rows = [str(number % 10) * (200_000 if number % 3 else 5) for number in range(60)]
+    table.write_text("\n".join(["text", *rows]), encoding="utf-8")
+
+    def read(_: int) -> list[str]:
+        return [one if isinstance(one, str) else one.text for one in read_inputs([str(table)])]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == rows for found in pool.map(read, range(16)))
+    assert csv.field_size_limit() == before
 
 
 def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

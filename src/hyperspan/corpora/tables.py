@@ -12,6 +12,7 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import IO, Any
 
 from hyperspan.corpora.json_records import WrongValueError
@@ -23,6 +24,8 @@ from hyperspan.types import Document
 TABLES = ("csv", "tsv")
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
 """The possible field separators of each kind of table."""
+_SHORT = 65_536
+"""Rows up to this many bytes are within the usual limit of fields of the module csv, which is twice that."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -69,7 +72,7 @@ class TableLines:
         self.raw_lines, self.taken = source.raw_lines(stream, taken), taken
         self.bytes: list[bytes] = []
         """The bytes of the lines since the last call of `take`."""
-        self._room, self._is_long = LONGEST_LINE, False
+        self._room, self._is_long = inf, False
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -90,10 +93,11 @@ class TableLines:
 
     def row(self, reader: Iterator[list[str]]) -> list[str]:
         """The next row of a reader of these lines; only for a row that may need it, the limit of fields is raised."""
-        self._room = min(csv.field_size_limit(), LONGEST_LINE)
+        self._room = min(csv.field_size_limit(), LONGEST_LINE, _SHORT)
         try:
             return next(reader)
         finally:
+            self._room = inf
             if self._is_long:
                 self._is_long = False
                 _LONG_FIELDS.end()
