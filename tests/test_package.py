@@ -62,6 +62,19 @@ except hyperspan.HyperspanError as error:
     assert 'train needs the extra `train`: pip install "hyperspan[train]"' in done.stdout
 
 
+def test_all_names_are_imported_at_once_with_and_without_torch() -> None:
+    code = """import sys
+if sys.argv[1:]:
+    sys.modules["torch"] = sys.modules["safetensors"] = None
+from hyperspan import *
+print(sorted(set(hyperspan_names) - set(dir())))
+"""
+    code = code.replace("hyperspan_names", repr(hyperspan.__all__))
+    for arguments, missing in ([], []), (["without"], ["EdgeScores", "SegmentalHypergraph", "train"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+        assert done.stdout == f"{missing}\n", done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -5,6 +5,7 @@ Public names are imported on first use, so ``import hyperspan`` is fast and does
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.lazy import imported
@@ -65,6 +66,15 @@ if TYPE_CHECKING:
     from hyperspan.structures import EdgeScores, SegmentalHypergraph
     from hyperspan.training.run import train
     from hyperspan.types import AnnotationScope, Document, Mention, Sentence
+
+
+def _leave_out(names: tuple[str, ...]) -> None:
+    for name in names:
+        __all__.remove(name)
+
+
+if find_spec("torch") is None:  # from hyperspan import * takes what there is; each name by itself says what it needs
+    _leave_out(("EdgeScores", "SegmentalHypergraph", "train"))
 
 
 def __getattr__(name: str) -> Any:

@@ -9,8 +9,8 @@ import errno
 import gzip
 import io
 import lzma
-import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -90,21 +90,14 @@ class Target:
             with path.open("wb") as raw, self._buffer(raw) as stream:
                 yield stream
             return
+        temporary, file = _new_beside(path)
         try:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-        except OSError as error:  # which names the temporary file
-            raise type(error)(error.errno, error.strerror, str(path)) from None
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as raw:
+            with file as raw:
                 if path.suffix == ".gz":
                     with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
                         yield cast(IO[bytes], packed)
                 else:
                     yield raw
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -162,6 +155,15 @@ class Target:
                     place = path / file.relative_to(folder)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     file.replace(place)
+
+
+def _new_beside(path: Path) -> tuple[Path, IO[bytes]]:
+    """A new file in the same folder, with the permissions of any other new file, open for writing."""
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    try:
+        return temporary, temporary.open("xb")
+    except OSError as error:  # which names the temporary file
+        raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 def _check_free(path: Path, force: bool) -> None:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, JobError
 from hyperspan.file_types import why_not_text
+from hyperspan.types import Document
 from tests.bulk.fakes import lines_in, texts_in
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -123,6 +125,37 @@ def test_lines_and_fields_have_a_limit(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "c.csv").write_bytes(b'id,text\n1,"' + b"Ada left.\n" * 2**18)
     with pytest.raises(InputError, match=r"c\.csv:2: .*a field has more than 1 MiB; is its quote closed\?"):
         list(read_inputs([str(tmp_path / "c.csv")], problems=Problems()))
+
+
+def test_reading_a_table_leaves_the_limit_of_fields_to_the_process(tmp_path: Path) -> None:
+    table, long = tmp_path / "x.csv", "a" * 200_000
+    table.write_text(f'text\n"{long}"\nb\n"{long}\n{long}"\n', encoding="utf-8")
+    before = csv.field_size_limit(150_000)
+    try:
+        lengths = []
+        for one, other in zip(read_inputs([str(table)]), read_inputs([str(table)]), strict=True):
+            assert csv.field_size_limit() == 150_000
+            assert isinstance(one, Document)
+            assert one == other
+            lengths.append(len(one.text))
+        assert lengths == [200_000, 1, 400_001]
+        with pytest.raises(csv.Error, match="field limit"):
+            list(csv.reader([long]))
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_tables_of_several_threads_share_the_limit_of_fields(tmp_path: Path) -> None:
+    before, table = csv.field_size_limit(), tmp_path / "x.csv"
+    rows = [str(number % 10) * (200_000 if number % 3 else 5) for number in range(60)]
+    table.write_text("\n".join(["text", *rows]), encoding="utf-8")
+
+    def read(_: int) -> list[str]:
+        return [one if isinstance(one, str) else one.text for one in read_inputs([str(table)])]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == rows for found in pool.map(read, range(16)))
+    assert csv.field_size_limit() == before
 
 
 def test_a_text_has_the_same_limits_in_a_bulk_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

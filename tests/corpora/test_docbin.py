@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hyperspan import Document, Mention, Sentence
 from hyperspan.corpora import docbin, token_json
 from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.json_records import NO_PROBABILITY
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
@@ -218,6 +219,16 @@ def test_discontinuous_mentions_are_spans_whose_group_has_their_parts(spacy: Any
     for wrong in ("none", [[]], [[[0, 1]], [[0, "1"]], [], []]):  # of another program: spans stay
         doc.spans["sc"].attrs["fragments"] = wrong
         assert {mention.span for mention in read(bytes_of(doc))[0].mentions} == {(0, 9), (2, 3)}
+
+
+def test_scores_beyond_0_and_1_are_no_probabilities(spacy: Any) -> None:
+    document = Document("a b c", [Mention(2 * i, 2 * i + 1, "X", probability=0.5) for i in range(3)])
+    [doc] = docs_in(written([document]))
+    doc.spans["sc"].attrs["scores"] = [7.5, float("nan"), 0.25]
+    problems = Problems()
+    [found] = read(bytes_of(doc), problems=problems)
+    assert [mention.probability for mention in sorted(found.mentions)] == [None, None, 0.25]
+    assert problems.notes == {NO_PROBABILITY: 1}
 
 
 def test_what_spacy_cannot_hold_is_refused(spacy: Any) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hyperspan import Document, Mention, Sentence
 from hyperspan.corpora import doccano, json_values, jsonl, label_studio, token_json, write_corpus
 from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.json_records import NO_PROBABILITY
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
@@ -511,6 +512,26 @@ def test_label_studio_predictions_have_probabilities() -> None:
     [document] = read(label_studio.read_label_studio, again, results="predictions")
     assert [m.probability for m in sorted(document.mentions)] == [0.25, 0.75]
     assert "annotations" not in json.loads(again)[0]
+
+
+REGION = {"start": 0, "end": 1}
+
+
+@pytest.mark.parametrize("score", [7.5, -0.1, 10**9])
+def test_a_score_beyond_0_and_1_is_no_probability(score: float) -> None:
+    with pytest.raises(CorpusError, match=f'"probability" is {float(score)}, but a number from 0 to 1 is expected'):
+        read(jsonl.read_jsonl, json.dumps({"text": "a", "mentions": [{**REGION, "label": "X", "probability": score}]}))
+    made, problems = task("a", {**REGION, "labels": ["X"]}), Problems()
+    made["annotations"][0]["result"][0]["score"] = score
+    [document] = read(label_studio.read_label_studio, json.dumps([made]), problems=problems)
+    assert [mention.probability for mention in document.mentions] == [None]
+    assert problems.notes == {NO_PROBABILITY: 1}
+
+
+def test_a_probability_may_be_rounded_up() -> None:
+    line = '{"text": "a", "mentions": [{"start": 0, "end": 1, "label": "X", "probability": 1.0000002}]}'
+    [document] = read(jsonl.read_jsonl, line)
+    assert [mention.probability for mention in document.mentions] == [1.0000002]
 
 
 def test_label_studio_json_min_and_its_names() -> None:

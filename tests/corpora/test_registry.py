@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import inspect
 import io
+import json
 import random
 import re
 from collections import Counter
@@ -32,6 +33,7 @@ from hyperspan.corpora import (
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.outputs import FOLDERS, choose_output
 from hyperspan.corpora.overlaps import Relation, overlapping_pairs
+from hyperspan.corpora.registry import format_for
 from hyperspan.errors import HyperspanError, InputError, LossError
 from hyperspan.text.sentences import MOST_TOKENS
 from hyperspan.types import Document, Mention, Sentence
@@ -445,6 +447,41 @@ def test_folders_are_not_read_in_part_in_silence_nor_mixed(tmp_path: Path) -> No
     with pytest.raises(InputError, match="contains 2 other files"):
         write_corpus([Document("b", id="two")], tmp_path / "brat", "brat", force=True)
     assert (tmp_path / "brat" / "one.txt").read_text(encoding="utf-8") == "a"
+
+
+def test_folders_of_files_with_other_suffixes_are_read_by_their_content(tmp_path: Path) -> None:
+    for name in ("eng.testa", "eng.testb", "eng.train"):
+        (tmp_path / name).write_text("Oz NNP B-NP B-LOC\n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("# Which files these are\n\nSomebody made them.\n", encoding="utf-8")
+    problems = Problems()
+    assert len(list(read_corpus(tmp_path, None, problems))) == 3
+    assert list(problems.notes.values()) == [1]
+    assert "notes.md" in str(problems.notes)
+    (tmp_path / "eng.train.gz").write_bytes(b"\x1f\x8bdamaged")
+    with pytest.raises(HyperspanError, match=r"eng\.train\.gz"):
+        list(read_corpus(tmp_path))
+
+
+def test_detect_decodes_the_first_record_once_for_most_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+    original = json.JSONDecoder.raw_decode
+
+    def counted(self: json.JSONDecoder, text: str, start: int = 0) -> tuple[Any, int]:
+        decoded.append(text)
+        return original(self, text, start)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    record = b'{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "GPE"]]}'
+    assert detect(Source("x", stream=io.BytesIO(record))) == "gliner"
+    assert len(decoded) <= 2  # doccano's looks at all records
+
+
+@pytest.mark.xfail(strict=True, reason="step 32: a suffix of several formats is an error that names them")
+def test_a_suffix_of_several_formats_does_not_choose_one_in_silence() -> None:
+    with pytest.raises(InputError, match=r"w2ner, gliner, label-studio"):
+        format_for("x.json")
+    with pytest.raises(InputError, match=r"columns"):
+        format_for("x.txt")
 
 
 def test_option_values_are_checked(tmp_path: Path) -> None:

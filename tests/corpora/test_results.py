@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hyperspan.corpora import read_corpus, write_corpus
-from hyperspan.corpora.results import from_metadata, in_metadata, metadata_record
+from hyperspan.corpora.results import from_metadata, in_metadata, metadata_record, without_mention_metadata
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 TEXT = "Ada left Oz"
@@ -71,3 +72,57 @@ def test_from_metadata_leaves_what_is_something_else(other: Any) -> None:
     for name in ("alternatives", "candidates"):
         document = Document(TEXT, metadata={name: other, "year": 1900})
         assert from_metadata(document) == document and from_metadata(document).metadata[name] == other
+
+
+FOUR_LINES = "The zoo\n_ _\n1,2 X|0,1 X\n\n"
+DOCCANO = (
+    '{"text": "a b", "year": 1900, "entities": [{"id": 2, "label": "X", "start_offset": 2, "end_offset": 3}, '
+    '{"id": 1, "label": "X", "start_offset": 0, "end_offset": 1}], "relations": [{"id": 7, "from_id": 1, "to_id": 2}]}\n'
+)
+SPERT = (
+    '[{"tokens": ["a", "b"], "doc_id": "d", "entities": [{"type": "X", "start": 1, "end": 2}, {"type": "X", "start": 0, '
+    '"end": 1}], "relations": [{"type": "R", "head": 0, "tail": 1}], "orig_id": 5}, {"tokens": ["c"], "doc_id": "d", '
+    '"entities": []}]'
+)
+
+
+def region(name: str, start: int, end: int, **more: Any) -> dict[str, Any]:
+    value = {"start": start, "end": end, **(more or {"labels": ["X"]})}
+    return {"id": name, "to_name": "text", "type": "choices" if more else "labels", "value": value}
+
+
+RESULTS = [
+    region("p", 2, 3),
+    region("q", 0, 1),
+    region("p", 2, 3, choices=["sure"]),
+    {"type": "relation", "from_id": "p", "to_id": "q"},
+    {"id": "whole", "to_name": "text", "type": "choices", "value": {"choices": ["news"]}},
+]
+LABEL_STUDIO = json.dumps([{"data": {"text": "a b"}, "annotations": [{"result": RESULTS}]}])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kept"),
+    [
+        ("x.data", FOUR_LINES, {}),
+        ("x.jsonl", DOCCANO, {"year": 1900, "relations": []}),
+        ("x.json", SPERT, {"records": [{"relations": [], "orig_id": 5}, {}]}),
+        ("x.json", LABEL_STUDIO, {"other_results": ["whole"]}),
+    ],
+)
+def test_without_mention_metadata_drops_what_every_format_says_of_mentions(
+    tmp_path: Path, name: str, content: str, kept: dict[str, Any]
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    [document] = read_corpus(tmp_path / name)
+    assert {"mention_order", "mention_line", "records"} & document.metadata.keys()
+    found = without_mention_metadata(document.metadata)
+    if "other_results" in found:
+        found["other_results"] = [one["id"] for one in found["other_results"]]
+    assert found == kept
+
+
+@pytest.mark.parametrize("other", ["x", 3, None, [1, "x", {"name": "y"}], {"from_id": 1, "to_id": 2}])
+def test_without_mention_metadata_leaves_what_is_something_else(other: Any) -> None:
+    metadata: dict[str, Any] = dict.fromkeys(("relations", "records", "other_results"), other)
+    assert without_mention_metadata(metadata) == metadata

@@ -223,6 +223,7 @@ def test_evaluate_and_statistics_agree_on_overlap(sentences: tuple[list[Sentence
     for name, kind in (("overlapping", "any"), ("same_type", "same_type"), ("same_type_and_start",) * 2):
         assert getattr(counts, name) == sum(kind in place.kinds for one in found for place in one.values())
     assert (counts.crossing_pairs > 0) == any("crossing" in place.kinds for one in found for place in one.values())
+    assert counts.depth == max((place.depth for one in found for place in one.values()), default=0)
 
 
 def test_statistics_count_no_overlap_in_a_gap() -> None:
@@ -231,6 +232,11 @@ def test_statistics_count_no_overlap_in_a_gap() -> None:
     assert (counts.overlapping, counts.sentences_with_overlap, counts.depth) == (0, 0, 1)
     counts = statistics([document_of([sentence(apart, "0:4:A", "3:5:B")])])
     assert (counts.overlapping, counts.crossing_pairs, counts.depth) == (3, 2, 2)
+
+
+def test_statistics_count_mentions_on_the_same_words_as_equally_deep() -> None:
+    both = sentence("0:4:A", "0:4:B", "1:2:A")
+    assert statistics([document_of([both])]).depth == max(place.depth for place in places(both.mentions).values()) == 2
 
 
 def _depth(words: set[int], among: list[set[int]]) -> int:

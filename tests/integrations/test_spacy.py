@@ -128,6 +128,14 @@ def test_mentions_and_probabilities_are_those_of_the_annotator(wanted: dict[str,
     assert nlp.pipe_labels["hyperspan"] == wanted.get("types", ["DNA", "RNA", "cell_line", "cell_type", "protein"])
 
 
+def test_scores_are_exactly_the_probabilities_as_in_files(tmp_path: Path) -> None:
+    doc = spacy.blank("en").make_doc("a b")
+    doc.spans["sc"] = span_group(doc, "sc", {Mention(0, 1, "X"): 0.1, Mention(1, 2, "X"): 1 / 3})
+    DocBin(docs=[doc]).to_disk(tmp_path / "x.spacy")
+    [document] = read_corpus(tmp_path / "x.spacy")
+    assert [mention.probability for mention in sorted(document.mentions)] == [0.1, 1 / 3]
+
+
 def test_alternatives_are_kept_with_the_group() -> None:
     nlp = pipeline(top_k=2)
     [sentence] = nlp(TEXT).spans["sc"].attrs["alternatives"]

@@ -20,6 +20,7 @@ from attrs import evolve
 
 from hyperspan.corpora.docbin_parts import FRAGMENTS, fragments_of, parts_id, span_ids
 from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.json_records import NO_PROBABILITY, is_probability
 from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import SPACE_LEFT_OUT, joined
@@ -119,7 +120,7 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
     spans = [
         (_mention(span, parts), score)
         for group in groups.values()
-        for span, parts, score in zip(group, fragments_of(group), _scores(group), strict=True)
+        for span, parts, score in zip(group, fragments_of(group), _scores(group, problems), strict=True)
     ]
     if not doc.spans and spans_key is None and doc.ents:
         spans = [(_mention(span), None) for span in doc.ents]
@@ -189,13 +190,17 @@ def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
     return "", {}
 
 
-def _scores(group: Any) -> list[float | None]:
-    """The score of each span of the group, as spaCy's span categorizer stores it."""
+def _scores(group: Any, problems: Problems) -> list[float | None]:
+    """The score of each span of the group, as spaCy's span categorizer stores it; NaN is none."""
     try:
         scores = [float(score) for score in group.attrs.get("scores", ())]
     except (TypeError, ValueError):
         scores = []
-    return [None if isnan(score) else score for score in scores] if len(scores) == len(group) else [None] * len(group)
+    if len(scores) != len(group):
+        return [None] * len(group)
+    if others := sum(not (is_probability(score) or isnan(score)) for score in scores):
+        problems.note(NO_PROBABILITY, others)
+    return [score if is_probability(score) else None for score in scores]
 
 
 def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Sentence]:

@@ -195,15 +195,24 @@ def _with_scopes(document: Document, problems: Problems) -> Document:
         return document
     sentences = list(document.sentences)
     if document.annotated is not None:
-        sentences = [_with_scope(sentence, document.annotated) for sentence in sentences]
-    for mention in sorted(trimmed(document.forbidden, document.text, Problems())):
-        index = next((i for i, sentence in enumerate(sentences) if _fits(mention, sentence)), None)
-        if index is None:
-            problems.note(FORBIDDEN_OUTSIDE)
-            continue
+        sentences = _in_scope(sentences, document.annotated)
+    forbidden = trimmed(document.forbidden, document.text, Problems())
+    for index, here in _by_sentence(forbidden, sentences, problems, FORBIDDEN_OUTSIDE).items():
         held = sentences[index]
-        sentences[index] = evolve(held, forbidden=held.forbidden | {by_tokens(mention, held.offsets)})
+        sentences[index] = evolve(held, forbidden=held.forbidden | set(here))
     return evolve(document, sentences=sentences)
+
+
+def _in_scope(sentences: Sequence[Sentence], scope: AnnotationScope) -> list[Sentence]:
+    """The sentences with the scope of their document, each with the regions near it."""
+    if scope.regions is None:
+        return [_with_scope(sentence, scope) for sentence in sentences]
+    found = list(sentences)
+    reaches = _reaches(sentences)
+    for index, near in zip(reaches, _meeting(reaches.values(), scope.regions), strict=True):
+        found[index] = _with_scope(found[index], evolve(scope, regions=[scope.regions[region] for region in near]))
+    nowhere = evolve(scope, regions=())
+    return [sentence if sentence.offsets else _with_scope(sentence, nowhere) for sentence in found]
 
 
 def _with_scope(sentence: Sentence, scope: AnnotationScope) -> Sentence:
@@ -232,14 +241,54 @@ def _projected(document: Document, problems: Problems) -> Document:
         return document
     known = {by_characters(m, s.offsets) for s in document.sentences if s.offsets for m in s.mentions}
     sentences = list(document.sentences)
-    for mention in sorted(document.mentions - known):
-        index = next((i for i, sentence in enumerate(sentences) if _fits(mention, sentence)), None)
-        if index is None:
-            problems.note(IN_NO_SENTENCE)
-            continue
-        held = sentences[index]
-        sentences[index] = held.with_mentions((*held.listed, by_tokens(mention, held.offsets)))
+    for index, here in _by_sentence(document.mentions - known, sentences, problems, IN_NO_SENTENCE).items():
+        sentences[index] = sentences[index].with_mentions((*sentences[index].listed, *here))
     return evolve(document, sentences=sentences)
+
+
+def _by_sentence(
+    mentions: Iterable[Mention], sentences: Sequence[Sentence], problems: Problems, outside: str
+) -> dict[int, list[Mention]]:
+    """The mentions, by token, of the first sentence that each fits; one that fits none is noted as `outside`."""
+    found: dict[int, list[Mention]] = {}
+    if not (listed := sorted(mentions)):
+        return found
+    reaches = _reaches(sentences)
+    names, starts = list(reaches), [(mention.start, mention.start) for mention in listed]
+    for mention, near in zip(listed, _meeting(starts, list(reaches.values())), strict=True):
+        fitting = [names[place] for place in near if _fits(mention, sentences[names[place]])]
+        if fitting:
+            index = min(fitting)
+            found.setdefault(index, []).append(by_tokens(mention, sentences[index].offsets))
+        else:
+            problems.note(outside)
+    return found
+
+
+def _reaches(sentences: Sequence[Sentence]) -> dict[int, Span]:
+    """Where the first and the last token of each sentence with offsets begin; by index, sorted by place."""
+    reaches = {
+        index: (min(sentence.offsets)[0], max(sentence.offsets)[0])
+        for index, sentence in enumerate(sentences)
+        if sentence.offsets
+    }
+    return dict(sorted(reaches.items(), key=itemgetter(1)))
+
+
+def _meeting(places: Iterable[Span], spans: Sequence[Span]) -> Iterator[list[int]]:
+    """Yield the indices of the spans that each place overlaps or touches; both are sorted.
+
+    >>> list(_meeting([(0, 2), (5, 6)], [(1, 3), (2, 9), (8, 9)]))
+    [[0, 1], [1]]
+    """
+    reaching: list[int] = []  # spans that do not end before the place
+    following = 0
+    for start, end in places:
+        while following < len(spans) and spans[following][0] <= end:
+            reaching.append(following)
+            following += 1
+        reaching = [index for index in reaching if spans[index][1] >= start]
+        yield [index for index in reaching if spans[index][0] <= end]
 
 
 def _fits(mention: Mention, sentence: Sentence) -> bool:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.results import MENTION_LINE
 from hyperspan.corpora.source import Problems, Source, quoted
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import InputError
@@ -216,7 +217,7 @@ def _document(group: _Group, id: str, prefix: str, problems: Problems) -> Docume
     if prefixed:
         known["label_prefix"] = prefix
     if group.mentions != _mention_line(sorted(mentions, key=_place), prefix if prefixed else ""):
-        known["mention_line"] = group.mentions
+        known[MENTION_LINE] = group.mentions
     if group.blank_lines:
         known["blank_lines"] = group.blank_lines
     return document_of([Sentence(tokens, tags=tags).with_mentions(mentions)], id, known)
@@ -297,7 +298,7 @@ def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | Non
     losses.written += len(held)
     if prefix is not None:
         return _mention_line(held, prefix)
-    read_with, line = _known_line(known, "label_prefix") or "", _known_line(known, "mention_line")
+    read_with, line = _known_line(known, "label_prefix") or "", _known_line(known, MENTION_LINE)
     if line is not None and any(_says(line, held, possible, len(sentence)) for possible in (read_with or _GENIA, "")):
         return line
     return _mention_line(held, read_with if _LABEL.fullmatch(read_with) else "")

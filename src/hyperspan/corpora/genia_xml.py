@@ -19,12 +19,11 @@ the marking of shared parts cannot be recovered from mentions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from xml.parsers import expat
-
-import regex
 
 from hyperspan.corpora.documents import by_tokens, cut_at_mentions
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
@@ -333,7 +332,7 @@ def _members(formula: str) -> list[str]:
     >>> _members("(AND tumor_factor_(TF) (OR red_cell blue_cell))")
     ['tumor_factor_(TF)', 'red_cell', 'blue_cell']
     """
-    members = [word for word in formula.split() if not regex.fullmatch(r"\([A-Z_/]+", word)]
+    members = [word for word in formula.split() if not re.fullmatch(r"\([A-Z_/]+", word)]
     return [word[: len(word) - max(0, word.count(")") - word.count("("))] for word in members]
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -18,6 +19,10 @@ from hyperspan.types import Document, Mention
 Record = dict[str, Any]
 ORDER = "mention_order"
 """The metadata key for the order in which a corpus lists its mentions, if it is not the sorted order."""
+ROUNDING = 1e-6
+"""How far rounding may move a probability outside 0 to 1."""
+NO_PROBABILITY = "score that is not from 0 to 1, and so no probability, left out"
+"""The note on scores of other programs."""
 
 
 class WrongValueError(Exception):
@@ -99,6 +104,19 @@ def finite_of(record: Mapping[str, Any], key: str, name: str = "a number") -> fl
         if type(value) in {int, float} and isfinite(value):
             return float(value)
     raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+
+
+def probability_of(record: Mapping[str, Any], key: str) -> float | None:
+    """The probability under a key, or None if it is missing or null."""
+    name = "a number from 0 to 1"
+    value = finite_of(record, key, name)
+    if value is None or is_probability(value):
+        return value
+    raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+
+
+def is_probability(value: float) -> bool:
+    return -ROUNDING <= value <= 1 + ROUNDING
 
 
 def id_of(value: object) -> str:
@@ -211,6 +229,12 @@ def records_in(head: str) -> Iterator[Record]:
             yield _first_keys(decoder, head, position + 1)
             return
         yield record
+
+
+@lru_cache(maxsize=1)
+def first_record(head: str) -> Mapping[str, Any]:
+    """The first record at the beginning of a file, or none of its keys; each JSON format looks at the same one."""
+    return next(records_in(head), {})
 
 
 def _first_keys(decoder: json.JSONDecoder, head: str, position: int) -> Record:

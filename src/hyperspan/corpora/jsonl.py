@@ -31,13 +31,13 @@ from hyperspan.corpora.json_records import (
     check_keys,
     distinct,
     documents_in,
-    finite_of,
+    first_record,
     json_bytes,
     list_of,
     listed,
     number_of,
     objects_of,
-    records_in,
+    probability_of,
     shown,
     strings_of,
     text_of,
@@ -87,7 +87,7 @@ def read_texts(source: Source, problems: Problems) -> Iterator[Document]:
 
 def looks_like_texts(head: str) -> bool:
     """Whether the first record is a JSON object with a text and no mentions."""
-    first = next(records_in(head), {})
+    first = first_record(head)
     return isinstance(first.get("text"), str) and not looks_like_jsonl(head)
 
 
@@ -116,7 +116,7 @@ def looks_like_jsonl(head: str) -> bool:
     >>> looks_like_jsonl('{"format": "hyperspan", "version": 1, "id": "", "text": "the Sea')
     True
     """
-    first = next(records_in(head), {})
+    first = first_record(head)
     if "format" in first:
         return first["format"] == FORMAT
     return isinstance(first.get("text"), str) and isinstance(first.get("mentions"), list)
@@ -265,7 +265,7 @@ def _mention(record: Record, length: int, unit: str) -> Mention:
         label,
         fragments,
         text=text_of({"text": "", **record}, "text"),
-        probability=finite_of(record, "probability", "a number from 0 to 1"),
+        probability=probability_of(record, "probability"),
         head=None if head is None else _span(head, "a head", length, unit),
         id=text_of({"id": "", **record}, "id"),
     )

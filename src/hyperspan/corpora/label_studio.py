@@ -31,17 +31,19 @@ from typing import Literal
 from attrs import evolve
 
 from hyperspan.corpora.json_records import (
+    NO_PROBABILITY,
     ORDER,
     Record,
     WrongValueError,
     distinct,
     documents_in,
     finite_of,
+    first_record,
     id_of,
     in_order,
+    is_probability,
     number_of,
     objects_of,
-    records_in,
     remembered_order,
     shown,
     strings_of,
@@ -52,6 +54,7 @@ from hyperspan.corpora.json_records import (
 from hyperspan.corpora.label_studio_marks import LabelStudioMarks, is_forbidden, mark_results, unheld_marking
 from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, is_continuation, join_parts
 from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
+from hyperspan.corpora.results import OTHER_RESULTS
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
@@ -59,8 +62,6 @@ from hyperspan.types import Document, Mention
 
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
 Results = Literal["annotations", "predictions"]
-OTHER_RESULTS = "other_results"
-"""The metadata key for results that are not mentions, such as relations and choices."""
 OWN_KEYS = {
     "data",
     "annotations",
@@ -167,7 +168,7 @@ def looks_like_label_studio(head: str) -> bool:
     >>> looks_like_label_studio('[{"id": 1, "annotations": [{"id": 5, "result": []}], "data": {"text": "Why?"}}]')
     True
     """
-    first = next(records_in(head), {})
+    first = first_record(head)
     if {"annotations", "completions", "predictions"} & first.keys():
         return isinstance(first.get("data"), dict) or ('"result"' in head and '"from_name"' in head)
     has_regions = any(_is_region_list(value) for value in first.values())
@@ -257,10 +258,11 @@ def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
     quoted = text_of(value, "text") if value.get("text") is not None else ""
     name = region.get("id")
     identifier = name if isinstance(name, str) else ""
-    return [
-        Mention(start, end, label, text=quoted, probability=finite_of(region, "score"), id=identifier)
-        for label in labels
-    ]
+    score = finite_of(region, "score")
+    if score is not None and not is_probability(score):
+        problems.note(NO_PROBABILITY)
+        score = None
+    return [Mention(start, end, label, text=quoted, probability=score, id=identifier) for label in labels]
 
 
 def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, problems: Problems) -> list[Mention]:

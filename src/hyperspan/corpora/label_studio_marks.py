@@ -6,6 +6,7 @@ See :mod:`hyperspan.corpora.label_studio` and :mod:`hyperspan.corpora.marking`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from attrs import evolve
@@ -90,10 +91,11 @@ def unheld_marking(document: Document) -> str:
 def mark_results(document: Document, labels: MarkLabels, names: Record, taken: set[str]) -> Iterator[Record]:
     """The results that mark partial annotation, with ids that are not taken."""
     used = set(taken)
+    numbered = (f"mark-{number}" for number in count(1))
 
     def free(wanted: str = "") -> str:
-        names = (wanted, *(f"mark-{number}" for number in range(1, len(used) + 2)))
-        used.add(name := next(name for name in names if name and name not in used))
+        name = wanted if wanted and wanted not in used else next(name for name in numbered if name not in used)
+        used.add(name)
         return name
 
     scope = document.annotated

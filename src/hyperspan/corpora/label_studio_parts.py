@@ -5,7 +5,6 @@ See :mod:`hyperspan.corpora.label_studio`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -47,21 +46,33 @@ def join_parts(mentions: Iterable[Mention], relations: Iterable[Record]) -> list
     """
     given = list(mentions)
     groups = _groups({mention.id for mention in given if mention.id}, relations)
-    whole: list[Mention] = []
-    done: set[tuple[frozenset[str], str]] = set()
+    parts: dict[str, list[Mention]] = {}
     for mention in given:
-        regions = groups.get(mention.id)
-        if regions is None:
+        if mention.id in groups:
+            parts.setdefault(groups[mention.id], []).append(mention)
+    whole: list[Mention] = []
+    joined_parts: dict[str, dict[str, Mention]] = {}
+    for mention in given:
+        group = groups.get(mention.id)
+        if group is None:
             whole.append(mention)
-        elif (regions, mention.label) not in done:
-            done.add((regions, mention.label))
-            whole.append(_whole([one for one in given if one.id in regions], mention.label))
+            continue
+        if group not in joined_parts:
+            joined_parts[group] = _by_label(parts[group])
+        if (found := joined_parts[group].pop(mention.label, None)) is not None:
+            whole.append(found)
     return whole
 
 
-def _groups(regions: set[str], relations: Iterable[Record]) -> dict[str, frozenset[str]]:
-    """For each region joined with others, the ids of its whole group."""
-    groups: dict[str, frozenset[str]] = {}
+def _groups(regions: set[str], relations: Iterable[Record]) -> dict[str, str]:
+    """For each region joined with others, the region that stands for its whole group."""
+    above: dict[str, str] = {}
+
+    def top(region: str) -> str:
+        while above.setdefault(region, region) != region:
+            above[region] = region = above[above[region]]  # shorter for the next one that asks
+        return region
+
     for relation in relations:
         ends = [str(relation.get(end)) for end in ("from_id", "to_id")]
         for end in ends:
@@ -69,16 +80,22 @@ def _groups(regions: set[str], relations: Iterable[Record]) -> dict[str, frozens
                 raise WrongValueError(
                     f"a relation joins the region {shown(end)}, but no mention has a region of this id"
                 )
-        together = frozenset().union(*(groups.get(end, {end}) for end in ends))
-        groups |= dict.fromkeys(together, together)
-    return groups
+        above[top(ends[0])] = top(ends[1])
+    return {region: top(region) for region in above}
 
 
-def _whole(parts: Sequence[Mention], label: str) -> Mention:
-    times = Counter(part.label for part in parts)
-    if len(set(times.values())) > 1 or times[label] != len({part.id for part in parts}):
-        labels = ", ".join(sorted(times))
+def _by_label(parts: Sequence[Mention]) -> dict[str, Mention]:
+    """The mention of each label that these regions form; every region must have all the labels."""
+    by_label: dict[str, list[Mention]] = {}
+    for part in parts:
+        by_label.setdefault(part.label, []).append(part)
+    regions = len({part.id for part in parts})
+    if any(len(own) != regions for own in by_label.values()):
+        labels = ", ".join(sorted(by_label))
         raise WrongValueError(f"regions that are joined have the labels {labels}, but each needs the same")
-    own = sorted(part for part in parts if part.label == label)
+    return {label: _whole(sorted(own)) for label, own in by_label.items()}
+
+
+def _whole(own: Sequence[Mention]) -> Mention:
     spans = joined(part.span for part in own)
     return evolve(own[0], start=spans[0][0], end=spans[-1][1], fragments=spans)

@@ -249,11 +249,23 @@ def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
             continue
         except InputError:
             continue
-        ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), "")
+        ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), None)
+        if ending is None:
+            return [other for other in sources if other is source or _may_be(other, name)], name
         return [other for other in sources if _plain_name(other).endswith(ending)], name
     raise unreadable or UnknownFormatError(
         f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(readable_formats())}"
     )
+
+
+def _may_be(source: Source, name: str) -> bool:
+    """Whether a file shows this format, or cannot be read, which is an error that its reader reports."""
+    try:
+        return detect(source) == name
+    except CorpusError:
+        return True
+    except InputError:
+        return False
 
 
 def _plain_name(source: Source) -> str:

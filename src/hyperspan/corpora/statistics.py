@@ -53,7 +53,7 @@ class Statistics:
     later_widths: Counter[int] = field(default_factory=Counter)
     """Discontinuous mentions by the number of words in the widest part after the first."""
     depth: int = 0
-    """The length of the longest chain of mentions that contain each other, without duplicates."""
+    """The length of the longest chain of mentions of which each has all words of the next, and more."""
     partial_sentences: int = 0
     """Sentences that are only partially annotated."""
     forbidden: int = 0
@@ -108,15 +108,15 @@ class Statistics:
 
 
 def nesting_depth(mentions: Iterable[Mention]) -> int:
-    """The length of the longest chain of mentions that contain each other; the same span counts once per label.
+    """The greatest depth of a mention, as :func:`hyperspan.corpora.overlaps.places` defines it.
 
     >>> nesting_depth([Mention(0, 5, "A"), Mention(1, 3, "A"), Mention(1, 3, "B"), Mention(4, 6, "A")])
-    3
+    2
     """
     listed = list(mentions)
     depths = [1] * len(listed)
     for outer, inner, relation in overlapping_pairs(listed):
-        if relation != "crossing":
+        if relation == "inside":
             depths[inner] = max(depths[inner], 1 + depths[outer])
     return max(depths, default=0)
 

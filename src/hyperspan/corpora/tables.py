@@ -7,9 +7,12 @@ tabs if the first row has more of those.
 from __future__ import annotations
 
 import csv
+import os
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import IO, Any
 
 from hyperspan.corpora.json_records import WrongValueError
@@ -21,6 +24,8 @@ from hyperspan.types import Document
 TABLES = ("csv", "tsv")
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
 """The possible field separators of each kind of table."""
+_SHORT = 65_536
+"""Rows up to this many bytes are within the usual limit of fields of the module csv, which is twice that."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -32,6 +37,34 @@ class Columns:
     id: str = "id"
 
 
+class _LongFields:
+    """Allow fields as long as lines between `begin` and `end`; then the limit of the process is what it was before.
+
+    The limit of the csv module holds for the whole process, so tables that several threads read at once share it.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self._within, self._before = threading.Lock(), 0, 0
+
+    def begin(self) -> None:
+        with self.lock:
+            if not self._within:
+                self._before = csv.field_size_limit(LONGEST_LINE)
+            self._within += 1
+
+    def end(self) -> None:
+        with self.lock:
+            self._within -= 1
+            if not self._within:
+                csv.field_size_limit(self._before)
+
+
+_LONG_FIELDS = _LongFields()
+if hasattr(os, "register_at_fork"):  # no fork leaves the lock locked in the child
+    _lock = _LONG_FIELDS.lock
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
 class TableLines:
     """The lines of a stream for a table reader, with a count of the lines taken."""
 
@@ -39,6 +72,7 @@ class TableLines:
         self.raw_lines, self.taken = source.raw_lines(stream, taken), taken
         self.bytes: list[bytes] = []
         """The bytes of the lines since the last call of `take`."""
+        self._room, self._is_long = inf, False
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -47,11 +81,26 @@ class TableLines:
         raw = next(self.raw_lines)
         self.taken += 1
         self.bytes.append(raw)
+        self._room -= len(raw)
+        if self._room < 0 and not self._is_long:
+            self._is_long = True
+            _LONG_FIELDS.begin()
         return self._decoded(raw.removeprefix(_BOM) if self.taken == 1 else raw)
 
     @staticmethod
     def _decoded(raw: bytes) -> str:
         return raw.decode("utf-8", errors="surrogateescape")  # a row that is not UTF-8 need not end the table
+
+    def row(self, reader: Iterator[list[str]]) -> list[str]:
+        """The next row of a reader of these lines; only for a row that may need it, the limit of fields is raised."""
+        self._room = min(csv.field_size_limit(), LONGEST_LINE, _SHORT)
+        try:
+            return next(reader)
+        finally:
+            self._room = inf
+            if self._is_long:
+                self._is_long = False
+                _LONG_FIELDS.end()
 
     def open_quote(self, delimiter: str) -> int:
         """The number of the line with a quote that is opened but not closed since the last call of `take`."""
@@ -90,16 +139,18 @@ class Header:
 
 def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> Header:
     """Read the first row, which must name the requested columns."""
-    csv.field_size_limit(LONGEST_LINE)
     first = next(lines, "")
     if (what := why_not_text(b"".join(lines.bytes))) is not None:
         raise InputError(f"{name} is no table of texts but {what}")
     delimiter = max(DELIMITERS[kind], key=first.count)
     rows = csv.reader([first], delimiter=delimiter, strict=True)
+    _LONG_FIELDS.begin()
     try:
         header = Header(tuple(next(rows, ())), delimiter)
     except csv.Error as error:
         raise InputError(f"the first row of {name} cannot be read ({error}); it must name the columns") from None
+    finally:
+        _LONG_FIELDS.end()
     for column, option in ((columns.text, "--column"), (columns.id, "--id-column")):
         if column not in header.columns and (option == "--column" or column != Columns.id):
             known = ", ".join(column[:40] for column in header.columns[:20]) or "none"
@@ -119,7 +170,7 @@ def rows_of(lines: TableLines, header: Header) -> Iterator[tuple[int, list[str] 
     while True:
         line = lines.taken + 1
         try:
-            row = next(reader)
+            row = lines.row(reader)
         except StopIteration:
             return
         except csv.Error as error:

@@ -25,13 +25,13 @@ from hyperspan.corpora.json_records import (
     Record,
     WrongValueError,
     as_object,
+    first_record,
     in_order,
     list_of,
     listed,
     note_other_keys,
     number_of,
     records,
-    records_in,
     remembered_order,
     shown,
     strings_of,
@@ -110,13 +110,13 @@ def looks_like_w2ner(head: str) -> bool:
     >>> looks_like_w2ner('[{"sentence": ["Why", "?"], "ner": []}, {"sente')
     True
     """
-    first = next(records_in(head), {})
+    first = first_record(head)
     return _has_lists(first, W2NER) and all(isinstance(item, dict) and "index" in item for item in first["ner"])
 
 
 def looks_like_cnn_ner(head: str) -> bool:
     """Whether the records have "tokens" with "entity_mentions" or "entities"."""
-    first = next(records_in(head), {})
+    first = first_record(head)
     if not any(_has_lists(first, layout) for layout in (CNN_NER, SPERT)):
         return False
     mentions = first.get(CNN_NER.mentions, first.get(SPERT.mentions))
@@ -125,10 +125,10 @@ def looks_like_cnn_ner(head: str) -> bool:
 
 def looks_like_gliner(head: str) -> bool:
     """Whether the records have a "tokenized_text" with "ner"."""
-    return _has_lists(next(records_in(head), {}), GLINER)
+    return _has_lists(first_record(head), GLINER)
 
 
-def _has_lists(record: Record, layout: _Layout) -> bool:
+def _has_lists(record: Mapping[str, Any], layout: _Layout) -> bool:
     return isinstance(record.get(layout.tokens), list) and isinstance(record.get(layout.mentions), list)
 
 

@@ -107,7 +107,7 @@ def span_group(doc: Any, key: str, placed: Mapping[Mention, float]) -> Any:
         SpacySpan(doc, *place.span, label=place.label, span_id=name) for place, name in zip(placed, names, strict=True)
     ]
     group = SpanGroup(doc, name=key, spans=spans)
-    group.attrs["scores"] = np.array(list(placed.values()), dtype="float32")
+    group.attrs["scores"] = np.array(list(placed.values()), dtype="float64")
     if any(place.fragments for place in placed):
         group.attrs[FRAGMENTS] = [[list(part) for part in place.fragments] for place in placed]
     return group

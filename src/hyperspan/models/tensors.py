@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +22,12 @@ def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] 
     """Write tensors and a JSON state to a safetensors file atomically."""
     beside = path.with_name(f".{path.name}.new")
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    beside.unlink(missing_ok=True)  # of a process that was killed
     try:
+        beside.touch()
+        mode = stat.S_IMODE(beside.stat().st_mode)
         _save(whole, beside, {"state": json.dumps(state)} if state is not None else None)
-        beside.chmod(0o666 & ~_umask())  # safetensors makes its files readable by the owner only
+        beside.chmod(mode)  # of any new file; safetensors makes its files readable by the owner only
         with beside.open("rb+") as file:
             os.fsync(file.fileno())
         beside.replace(path)
@@ -41,12 +45,6 @@ def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | Non
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -1,0 +1,95 @@
+"""Placing mentions takes time in proportion to their number: twice the document takes about twice the time."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.label_studio_marks import mark_results
+from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, join_parts
+from hyperspan.corpora.marking import MarkLabels
+from hyperspan.corpora.source import Problems
+from hyperspan.types import AnnotationScope, Document, Mention, Sentence
+
+SIZE = 800
+Job = Callable[[], Any]
+WORDS = 3
+"""The words of each sentence of one letter, so that sentence i begins at the character 6 i."""
+
+
+def sentences(count: int) -> Document:
+    return document_of([Sentence(("a",) * WORDS)] * count)
+
+
+def document_mentions(count: int) -> Job:
+    document = evolve(sentences(count), mentions=[Mention(2 * WORDS * i, 2 * WORDS * i + 3, "A") for i in range(count)])
+    return lambda: with_sentences(document, Problems())
+
+
+def forbidden_mentions(count: int) -> Job:
+    spans = [Mention(2 * WORDS * i, 2 * WORDS * i + 3, "A") for i in range(count)]
+    document = evolve(sentences(count), forbidden=spans)
+    return lambda: with_sentences(document, Problems())
+
+
+def annotated_regions(count: int) -> Job:
+    scope = AnnotationScope(regions=[(2 * WORDS * i, 2 * WORDS * i + 3) for i in range(count)])
+    document = evolve(sentences(count), annotated=scope)
+    return lambda: with_sentences(document, Problems())
+
+
+def parted_mentions(count: int) -> Job:
+    mentions = [Mention(4 * i + 2 * j, 4 * i + 2 * j + 1, "A", id=f"{i}.{j}") for i in range(count) for j in (0, 1)]
+    relations = [one for i in range(count) for one in continuations([f"{i}.0", f"{i}.1"], CONTINUES)]
+    return lambda: join_parts(mentions, relations)
+
+
+def one_mention_of_many_parts(count: int) -> Job:
+    mentions = [Mention(2 * i, 2 * i + 1, "A", id=str(i)) for i in range(count)]
+    relations = continuations([str(i) for i in range(count)], CONTINUES)
+    return lambda: join_parts(mentions, relations)
+
+
+def parts_with_many_labels(count: int) -> Job:
+    mentions = [Mention(2 * j, 2 * j + 1, f"L{i}", id=str(j)) for i in range(count) for j in (0, 1)]
+    relations = continuations(["0", "1"], CONTINUES)
+    return lambda: join_parts(mentions, relations)
+
+
+def marks_without_ids(count: int) -> Job:
+    document = Document("a " * count, forbidden=[Mention(2 * i, 2 * i + 1, "A") for i in range(count)])
+    return lambda: list(mark_results(document, MarkLabels(), {"to_name": "text"}, set()))
+
+
+JOBS = (
+    document_mentions,
+    forbidden_mentions,
+    annotated_regions,
+    parted_mentions,
+    one_mention_of_many_parts,
+    parts_with_many_labels,
+    marks_without_ids,
+)
+
+
+def seconds(job: Job) -> float:
+    start = time.thread_time()
+    job()
+    return time.thread_time() - start
+
+
+@pytest.mark.parametrize("make", JOBS)
+def test_twice_the_document_takes_about_twice_the_time(make: Callable[[int], Job]) -> None:
+    """Other work on the machine makes single measurements wrong, so that one good ratio of several is enough."""
+    once, twice = make(SIZE), make(2 * SIZE)
+    gc.disable()
+    try:
+        assert any(seconds(twice) / max(seconds(once), 1e-9) <= 2.6 for _ in range(20))
+    finally:
+        gc.enable()
