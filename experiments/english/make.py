@@ -2,9 +2,10 @@
 
     python -m experiments.english.make CORPORA VECTORS --start runs/gum-student
 
-CORPORA is a folder with gum, amalgum and names, VECTORS glove6B_100d_subset_f16.npz. `--start` is a model of `hyperspan train gum/student`, whose
-teachers want a GPU. The rest takes about 40 minutes on two CPU cores. What is there already is not made again, and
-training resumes. The model is in runs/english-small; `src/hyperspan/pretrained/english` also has its card and README.
+CORPORA is a folder with gum, amalgum and names, VECTORS glove6B_100d_subset_f16.npz. `--start` is a model of
+`hyperspan train gum/student`, whose teachers want a GPU. The rest takes about 40 minutes on two CPU cores. What is
+there already is not made again, and training resumes. The model is in runs/english-small;
+`src/hyperspan/pretrained/english` also has its card and README.
 """
 
 from __future__ import annotations
