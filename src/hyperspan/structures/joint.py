@@ -67,29 +67,13 @@ class JointSegmentalHypergraph(Distribution):
         self.groups = check_groups(groups, m)
         self._kept_room: Tensor | None = None
 
-    @property
-    def joint_scores(self) -> JointScores:
-        """The scores of this distribution."""
-        return self.scores
-
-    @property
-    def unit_log_partition(self) -> Tensor:
-        """(B, n, groups): the log-partition of all mentions of a group that begin at a word."""
-        return self.group_log_partition
-
     def _like(self, scores: JointScores) -> JointSegmentalHypergraph:
         return JointSegmentalHypergraph(scores, self.lengths, self.groups)
 
     def _in_float64(self) -> JointSegmentalHypergraph:
         return self._like(self.scores.in_float64())
 
-    def select(self, sentences: Sequence[int]) -> JointSegmentalHypergraph:
-        """The distribution over the sets of some sentences, by index; indices may repeat."""
-        kept = list(sentences)
-        lengths = [self.lengths[b] for b in kept]
-        return JointSegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), lengths, self.groups)
-
-    def tilted(self, more: float) -> JointSegmentalHypergraph:
+    def _tilted(self, more: float) -> JointSegmentalHypergraph:
         """The distribution with `more` added to the score of each mention."""
         return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))
 
@@ -203,7 +187,7 @@ class JointSegmentalHypergraph(Distribution):
 
         def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
             """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
-            some = exact.tilted(float(np.log(t)))
+            some = exact._tilted(float(np.log(t)))
             marginals = some.marginals.numpy(force=True)
             hits = [
                 sum(float(marginals[b, i, j - i - 1, k]) for i, j, k in mentions if j - i <= self.max_width)
@@ -289,11 +273,11 @@ class JointSegmentalHypergraph(Distribution):
         """
         check_count(k)
         exact = self._in_float64()
-        tables = exact.tables()
+        tables = exact._tables()
         possible = (exact.log_partition > MINUS_INFINITY).tolist()
         return best_sets(tables, possible, self.lengths, self.scores.close.shape[1], k)
 
-    def tables(self) -> list[GroupTables]:
+    def _tables(self) -> list[GroupTables]:
         """The tables of each group that the search for the best sets uses."""
         found: list[GroupTables] = []
         for group, scores in zip(self.groups, self._groups(), strict=True):
