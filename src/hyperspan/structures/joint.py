@@ -19,7 +19,7 @@ from hyperspan.kernels.joint import GroupScores
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import check_count, check_possible, draw
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
+from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
 from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.joint_kbest import GroupTables, best_sets
 from hyperspan.structures.joint_rows import ending_probabilities, row_entropy, walk
@@ -201,15 +201,15 @@ class JointSegmentalHypergraph(Distribution):
     # -- given, and of some types ---------------------------------------------------------------------------------
 
     def condition(
-        self, require: Constraint | None = None, forbid: Constraint | None = None
+        self, require: MentionSets | None = None, forbid: MentionSets | None = None
     ) -> JointSegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
+        Each argument is a collection of mentions per sentence.
         """
         return self._like(self.scores.given(*tensor_masks(require, forbid, self.lengths, self.scores.close)))
 
-    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
         return self._log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
 
     def restrict(self, types: Sequence[int]) -> Distribution:

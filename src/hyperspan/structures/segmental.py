@@ -22,7 +22,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
+from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
 from hyperspan.structures.expected_f1 import expected_f1
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets
 from hyperspan.structures.places import sets_of_rows
@@ -179,16 +179,16 @@ class SegmentalHypergraph(Distribution):
         )
         return expected_f1(absent, extend, close, branch, mention_sets)
 
-    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SegmentalHypergraph:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m). The result's
+        Each argument is a collection of mentions per sentence. The result's
         `log_partition` minus that of `self` is the log-probability of the constraints.
         """
         required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.close)
         return SegmentalHypergraph(self.scores.given(required, forbidden), self.lengths)
 
-    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         return self.log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
