@@ -32,6 +32,7 @@ import numpy as np
 import torch
 
 from hyperspan.batching import batches_by_length
+from hyperspan.evaluation.counts import counts_of, measures
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
 from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
@@ -63,6 +64,9 @@ NEXT_TO_NOTHING = 0.001
 """The overall F1 that finding more discontinuous mentions may cost."""
 ENOUGH_DISCONTINUOUS = 10
 """With fewer discontinuous mentions in dev, no bias is chosen."""
+
+GOLD, F1 = -1, -1
+"""The places of gold mentions in counts, and of F1 in measures."""
 
 Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
 """Sentences -> a function from a threshold or bias to predictions; sentences are encoded once for all values."""
@@ -140,17 +144,14 @@ def best_by_f1(
     model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], now: float
 ) -> float:
     """The candidate with the best F1; ties go to the one nearest to the model's current value."""
-    found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
-    expected = 0
+    totals = np.zeros((len(tried), 3), dtype=np.int64)
     for given in _batches(model, sentences):
         gold = [_known_gold(model, sentence) for sentence in given]
-        expected += sum(map(len, gold))
         find = encode(given)
-        for value in tried:
-            best = _counted(model, find(value), given)
-            found[value] += sum(map(len, best))
-            right[value] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
-    return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
+        for index, value in enumerate(tried):
+            totals[index] += counts_of(gold, _counted(model, find(value), given)).sum(axis=0)
+    f1 = dict(zip(tried, measures(totals)[:, F1], strict=True))
+    return max(tried, key=lambda value: (f1[value], -abs(value - now)))
 
 
 def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float:
@@ -172,17 +173,17 @@ def best_for_discontinuous(
 
     The cost is relative to the `neutral` value, which is returned if dev has hardly any such mentions.
     """
-    counts = np.zeros((len(tried), 2, 3), dtype=np.int64)  # by value, of all and of discontinuous: right, found, gold
+    totals = np.zeros((2, len(tried), 3), dtype=np.int64)  # of all and of discontinuous, by value
     for given in _batches(model, sentences):
         gold = [_known_gold(model, sentence) for sentence in given]
         find = encode(given)
         for index, value in enumerate(tried):
-            for found, expected in zip(_counted(model, find(value), given), gold, strict=True):
-                for row, (some, wanted) in enumerate(((found, expected), (_with_gaps(found), _with_gaps(expected)))):
-                    counts[index, row] += len(some & wanted), len(some), len(wanted)
-    if counts[0, 1, 2] < ENOUGH_DISCONTINUOUS:
+            found = _counted(model, find(value), given)
+            totals[0, index] += counts_of(gold, found).sum(axis=0)
+            totals[1, index] += counts_of(map(_with_gaps, gold), map(_with_gaps, found)).sum(axis=0)
+    if totals[1, 0, GOLD] < ENOUGH_DISCONTINUOUS:
         return neutral
-    of_all, of_discontinuous = (2 * counts[..., 0] / np.maximum(counts[..., 1] + counts[..., 2], 1)).T
+    of_all, of_discontinuous = measures(totals)[..., F1]
     allowed = of_all >= of_all[tried.index(neutral)] - NEXT_TO_NOTHING
     return tried[int(np.where(allowed, of_discontinuous, -1.0).argmax())]
 
