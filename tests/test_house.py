@@ -38,7 +38,6 @@ UPWARDS = {
     ("vocabulary", "structures"): "until batches make what structures read: `gold` and `marks`",
     ("batch", "encoders"): "until one file of encoders knows subwords",
     ("inference", "models"): "until models that need torch are found by their address",
-    ("models", "evaluation"): "until training chooses the values that models say can be tuned",
 }
 """Imports against the order, by the names at the top of the package, and what ends them. The list may only shrink."""
 

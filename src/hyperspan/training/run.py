@@ -42,6 +42,7 @@ from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.parallel import joined
+from hyperspan.training.tuning import tune
 from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm_model, read_start
 from hyperspan.types import Sentence
 
@@ -257,7 +258,7 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
     model = load_model(folder, trainer.model.device)
     best = sure = None
     if dev:
-        model.tune(dev)
+        tune(model, dev)
         counts = mention_counts(model, dev)
         scores, sure = Score.total(counts).by_measure, confidence(counts)
         best = scores["f1"]
