@@ -35,11 +35,11 @@ ROOMS = {
 }
 """What each room has at the top of the package. A file imports its own room and those before it, nothing after it."""
 UPWARDS = {
-    ("vocabulary", "structures"): "until batches make what structures read: `gold` and `marks`",
-    ("batch", "encoders"): "until one file of encoders knows subwords",
-    ("inference", "models"): "until models that need torch are found by their address",
+    ("vocabulary", "structures"): "step 13: `gold` and `marks` leave the vocabulary",
+    ("batch", "encoders"): "step 14: the subwords of a batch move to nn",
+    ("inference", "models"): "step 15: models are found by their address",
 }
-"""Imports against the order, by the names at the top of the package, and what ends them. The list may only shrink."""
+"""Imports against the order, by names at the top of the package, with the step that ends each. It may only shrink."""
 
 
 def names_in(path: Path) -> set[str]:
