@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hyperspan.evaluation.counts import measures
+from hyperspan.evaluation.significance import measures
 from hyperspan.reproduce.results import Result
 
 

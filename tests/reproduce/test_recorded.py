@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan.evaluation.counts import Score
+from hyperspan.evaluation.scores import Score
 from hyperspan.reproduce.configs import changed_key, config_of
 from hyperspan.reproduce.readings import ByLimit, beta_sections, readings_sections
 from hyperspan.reproduce.results import Result, read_recorded, recorded_file
