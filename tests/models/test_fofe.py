@@ -18,9 +18,9 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
-from hyperspan.models.tuning import best_by_f1
 from hyperspan.models.validation import validate
 from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.tuning import best_value, tune
 from hyperspan.types import Mention, Sentence
 from tests.models.test_models import SMALL, corpus
 
@@ -169,9 +169,9 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
         return dev_scores(model, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_by_f1(model, model.found_at, dev, THRESHOLDS, model.config.fofe.threshold)
+    best = best_value(model, model.settings()[0], dev)
     assert scores[best] == max(scores.values()) > min(scores.values())
-    model.tune(dev)
+    tune(model, dev)
     assert scores[model.config.fofe.threshold] == max(scores.values())
 
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)

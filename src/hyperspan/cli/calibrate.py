@@ -19,8 +19,8 @@ from hyperspan.files import Target
 from hyperspan.model_folders import copy_model, folder_of, target_of
 
 if TYPE_CHECKING:
-    from hyperspan.models.calibration import CalibrationFit
     from hyperspan.models.recognizer import Recognizer
+    from hyperspan.training.calibration import CalibrationFit
 
 
 FEW = 50
@@ -54,8 +54,8 @@ def calibrate(
     require_torch("calibrating a model")
     from hyperspan.models import load_model
     from hyperspan.models.recognizer import Recognizer
-    from hyperspan.models.tuning import tune_calibration
     from hyperspan.training.data import read_as_annotated
+    from hyperspan.training.tuning import tune_calibration
 
     found, problems = load_model(source, device), Problems()
     if not isinstance(found, Recognizer):

@@ -38,8 +38,7 @@ from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
-from hyperspan.models.tuning import tune_threshold
+from hyperspan.models.base import Model, Setting
 from hyperspan.structures.common import in_float64
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
@@ -187,9 +186,8 @@ class Fofe(Model):
         """Return a function from a threshold to the mentions found with it."""
         return self.distribution(sentences).above
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the threshold by F1 on dev."""
-        tune_threshold(self, "fofe", self.found_at, sentences, THRESHOLDS)
+    def settings(self) -> list[Setting]:
+        return [Setting("fofe", "threshold", THRESHOLDS, self.config.fofe.threshold, self.found_at)]
 
 
 def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:

@@ -31,12 +31,11 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
+from hyperspan.models.base import Model, Setting
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.joining import Pair, joined_mentions, pairs_of, segments_of
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS
 from hyperspan.models.scorers.segmental import SegmentalScorer
-from hyperspan.models.tuning import tune_joining_threshold
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
@@ -251,9 +250,9 @@ class Joined(Model):
         found = self._found(sentences)
         return lambda threshold: found.at(threshold).argmax()
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the threshold by F1 on dev."""
-        tune_joining_threshold(self, self.found_at, sentences, THRESHOLDS, neutral=0.5)
+    def settings(self) -> list[Setting]:
+        """The threshold, by the F1 of discontinuous mentions."""
+        return [Setting("joined", "threshold", THRESHOLDS, 0.5, self.found_at, of_discontinuous=True)]
 
 
 class FoundPairs(NamedTuple):

@@ -39,9 +39,8 @@ from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
+from hyperspan.models.base import Model, Setting
 from hyperspan.models.greedy import GreedySets
-from hyperspan.models.tuning import tune_threshold
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet
 from hyperspan.structures.readings import Reading, pairs_of
@@ -151,9 +150,8 @@ class KatiyarCardie(Model):
         words = self.encoder(batch)[-1]
         return lambda threshold: self._label_sets(words, batch, threshold).argmax()
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the threshold by F1 on dev."""
-        tune_threshold(self, "katiyar_cardie", self.found_at, sentences, THRESHOLDS)
+    def settings(self) -> list[Setting]:
+        return [Setting("katiyar_cardie", "threshold", THRESHOLDS, self.config.katiyar_cardie.threshold, self.found_at)]
 
 
 def links(types: int) -> np.ndarray:

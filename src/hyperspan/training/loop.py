@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,6 +25,7 @@ from hyperspan import __version__
 from hyperspan.batching import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.config import SETTLED, Config, DataConfig
 from hyperspan.errors import InputError, TrainingError
+from hyperspan.evaluation.counts import Counts, Score, counts_of
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
@@ -340,36 +342,27 @@ class Trainer:
 
 
 @torch.inference_mode()
-def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
+def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Counts:
     """(sentences, 3): correct, predicted and gold mentions, for the most probable sets; zero where another process
     counts.
 
     Only mentions whose presence is annotated are counted.
     """
-    counts = torch.zeros(len(sentences), 3, dtype=torch.int64)
+    counts = np.zeros((len(sentences), 3), dtype=np.int64)
     batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
     for indices in batches[processes.rank :: processes.count]:
         found = model.distribution([sentences[index] for index in indices]).argmax()
-        for index, mentions in zip(indices, found, strict=True):
-            gold = sentences[index]
-            labelled = (
-                trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions
-            )
-            counted = [mention for mention in labelled if gold.knows(mention)]
-            counts[index] = torch.tensor([len(gold.mentions.intersection(counted)), len(counted), len(gold.mentions)])
+        gold = [sentences[index] for index in indices]
+        labelled = [
+            {trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions}
+            for mentions in found
+        ]
+        known = [set(filter(one.knows, mentions)) for one, mentions in zip(gold, labelled, strict=True)]
+        counts[indices] = counts_of((one.mentions for one in gold), known)
     return counts
 
 
 def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> dict[str, float]:
     """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
-    return scores_of(processes.total(mention_counts(model, sentences, processes).sum(0)))
-
-
-def scores_of(totals: Tensor) -> dict[str, float]:
-    """Precision, recall and F1 from (3,) correct, predicted and gold mentions."""
-    right, found, expected = totals.tolist()
-    return {
-        "precision": right / max(found, 1),
-        "recall": right / max(expected, 1),
-        "f1": 2 * right / max(found + expected, 1),
-    }
+    counts = torch.from_numpy(mention_counts(model, sentences, processes).sum(axis=0))
+    return Score(*processes.total(counts).tolist()).by_measure

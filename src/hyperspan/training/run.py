@@ -14,6 +14,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
@@ -36,11 +37,12 @@ from hyperspan.training.distillation import (
 from hyperspan.training.events import DataNote, Listener, SettingsChosen
 from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, read_log, require_tensorboard
-from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts, scores_of
+from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts
 from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.parallel import joined
+from hyperspan.training.tuning import tune
 from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm_model, read_start
 from hyperspan.types import Sentence
 
@@ -256,9 +258,9 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
     model = load_model(folder, trainer.model.device)
     best = sure = None
     if dev:
-        model.tune(dev)
+        tune(model, dev)
         counts = mention_counts(model, dev)
-        scores, sure = scores_of(counts.sum(0)), confidence(counts.numpy())
+        scores, sure = Score.total(counts).by_measure, confidence(counts)
         best = scores["f1"]
         save_model(model, folder)
         adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)

@@ -3,11 +3,11 @@
 *Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a
 temperature keeps the order of mention sets and flattens the distribution. The temperature moves towards the one that
 maximises the likelihood of the dev sentences, weighted by their mentions against
-:data:`hyperspan.models.calibration.PRIOR_MENTIONS`. A lower one, which makes the model more confident, has a penalty:
+:data:`hyperspan.training.calibration.PRIOR_MENTIONS`. A lower one, which makes the model more confident, has a penalty:
 if all predictions on dev are correct, likelihood alone would push confidence to the limit.
 
 *Calibration by type.* The temperature fits the likelihood of whole sets; predicted mentions are still overconfident.
-Where types are independent, each gets its own temperature and bias: :mod:`hyperspan.models.calibration`.
+Where types are independent, each gets its own temperature and bias: :mod:`hyperspan.training.calibration`.
 
 *Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is
 unsure. A number added to the score of each mention trades precision for recall. The chosen one has the best F1.
@@ -25,39 +25,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from hyperspan.batching import batches_by_length
+from hyperspan.evaluation.counts import counts_of, measures
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.models.base import Model
-from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
+from hyperspan.models.base import Model, Setting
+from hyperspan.models.recognizer import Recognizer
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.training.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
 from hyperspan.types import Sentence, trusted_mention
-
-if TYPE_CHECKING:
-    from hyperspan.models.recognizer import Recognizer
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
 """From 0.5 to 5, in steps of 4%."""
 SURER_PENALTY = 100.0
 """The penalty, in nats, of a temperature e times lower than that of the model."""
-MENTION_BIASES = [step / 4 for step in range(-8, 17)]
-"""From -2 to 4."""
-DISCONTINUOUS_BIASES = [step / 4 for step in range(17)]
-"""From 0 to 4."""
 NEXT_TO_NOTHING = 0.001
 """The overall F1 that finding more discontinuous mentions may cost."""
 ENOUGH_DISCONTINUOUS = 10
 """With fewer discontinuous mentions in dev, no bias is chosen."""
 
-Encode = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
-"""Sentences -> a function from a threshold or bias to predictions; sentences are encoded once for all values."""
+GOLD, F1 = -1, -1
+"""The places of gold mentions in counts, and of F1 in measures."""
 
 
 def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
@@ -128,53 +121,27 @@ def _lowest(count: int, value: Callable[[int], float]) -> int:
 
 
 @torch.inference_mode()
-def best_by_f1(
-    model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], now: float
-) -> float:
-    """The candidate with the best F1; ties go to the one nearest to the model's current value."""
-    found, right = dict.fromkeys(tried, 0), dict.fromkeys(tried, 0)
-    expected = 0
-    for given in _batches(model, sentences):
-        gold = [_known_gold(model, sentence) for sentence in given]
-        expected += sum(map(len, gold))
-        find = encode(given)
-        for value in tried:
-            best = _counted(model, find(value), given)
-            found[value] += sum(map(len, best))
-            right[value] += sum(len(one & other) for one, other in zip(best, gold, strict=True))
-    return max(tried, key=lambda value: (right[value] / max(found[value] + expected, 1), -abs(value - now)))
+def best_value(model: Model, setting: Setting, sentences: Sequence[Sentence]) -> float:
+    """The value with the best F1; ties go to the one nearest to the neutral value.
 
-
-def best_mention_bias(model: Recognizer, sentences: Sequence[Sentence]) -> float:
-    """The mention bias with the best F1; ties go to the one nearest to 0."""
-
-    def encode(given: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        scores, lengths, scorer = model(model.collate(given)), [len(sentence) for sentence in given], model.scorer
-        scores = model.biased(scores, mention_bias=0.0)
-        return lambda bias: scorer.distribution(scorer.add_mention_bias(scores, bias), lengths).argmax()
-
-    return best_by_f1(model, encode, sentences, MENTION_BIASES, 0.0)
-
-
-@torch.inference_mode()
-def best_for_discontinuous(
-    model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], neutral: float
-) -> float:
-    """The value with the best F1 of discontinuous mentions, among those that cost next to nothing in overall F1.
-
-    The cost is relative to the `neutral` value, which is returned if dev has hardly any such mentions.
+    If discontinuous mentions decide, it is the one with the best F1 of these, among those that cost next to nothing in
+    overall F1 against the neutral value; that is kept if dev has hardly any such mentions.
     """
-    counts = np.zeros((len(tried), 2, 3), dtype=np.int64)  # by value, of all and of discontinuous: right, found, gold
+    tried, neutral = setting.values, setting.neutral
+    totals = np.zeros((2, len(tried), 3), dtype=np.int64)  # of all and of discontinuous, by value
     for given in _batches(model, sentences):
         gold = [_known_gold(model, sentence) for sentence in given]
-        find = encode(given)
+        find = setting.found_at(given)
         for index, value in enumerate(tried):
-            for found, expected in zip(_counted(model, find(value), given), gold, strict=True):
-                for row, (some, wanted) in enumerate(((found, expected), (_with_gaps(found), _with_gaps(expected)))):
-                    counts[index, row] += len(some & wanted), len(some), len(wanted)
-    if counts[0, 1, 2] < ENOUGH_DISCONTINUOUS:
+            found = _counted(model, find(value), given)
+            totals[0, index] += counts_of(gold, found).sum(axis=0)
+            if setting.of_discontinuous:
+                totals[1, index] += counts_of(map(_with_gaps, gold), map(_with_gaps, found)).sum(axis=0)
+    of_all, of_discontinuous = measures(totals)[..., F1]
+    if not setting.of_discontinuous:
+        return tried[max(range(len(tried)), key=lambda index: (of_all[index], -abs(tried[index] - neutral)))]
+    if totals[1, 0, GOLD] < ENOUGH_DISCONTINUOUS:
         return neutral
-    of_all, of_discontinuous = (2 * counts[..., 0] / np.maximum(counts[..., 1] + counts[..., 2], 1)).T
     allowed = of_all >= of_all[tried.index(neutral)] - NEXT_TO_NOTHING
     return tried[int(np.where(allowed, of_discontinuous, -1.0).argmax())]
 
@@ -183,27 +150,14 @@ def _with_gaps(mentions: Iterable[AnyMention]) -> set[AnyMention]:
     return {one for one in mentions if fragments_of(one)}
 
 
-def tune_discontinuous_bias(model: Model, encode: Encode, sentences: Sequence[Sentence]) -> None:
-    """Choose the bias of discontinuous mentions and store it in the model's configuration."""
-    chosen = best_for_discontinuous(model, encode, sentences, DISCONTINUOUS_BIASES, 0.0)
-    _set(model, "discontinuous", bias=chosen)
-
-
-def _found_by_discontinuous_bias(model: Recognizer, given: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-    scores, lengths, scorer = model(model.collate(given)), [len(sentence) for sentence in given], model.scorer
-    scores = model.biased(scores, discontinuous_bias=0.0)
-    return lambda bias: scorer.distribution(scorer.add_discontinuous_bias(scores, bias), lengths).argmax()
-
-
-def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
-    """Choose the calibration and, if configured, the mention bias; store them in the model's configuration."""
-    if model.discontinuous:
-        tune_discontinuous_bias(model, partial(_found_by_discontinuous_bias, model), sentences)
-    if model.config.training.tune_mention_bias:
-        _set(model, "model", mention_bias=best_mention_bias(model, sentences))
-    _set(model, "model", temperature=1.0)
-    _set(model, "calibration", temperatures={}, biases={})
-    tune_calibration(model, sentences)
+def tune(model: Model, sentences: Sequence[Sentence]) -> None:
+    """Choose on dev what the model lists, and the calibration; store it in the model's configuration."""
+    for setting in model.settings():
+        _set(model, setting.section, **{setting.key: best_value(model, setting, sentences)})
+    if isinstance(model, Recognizer):
+        _set(model, "model", temperature=1.0)
+        _set(model, "calibration", temperatures={}, biases={})
+        tune_calibration(model, sentences)
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
@@ -251,22 +205,6 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
         known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])
         yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), known)
-
-
-def tune_threshold(
-    model: Model, section: str, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float]
-) -> None:
-    """Choose the threshold and store it in a section of the model's configuration."""
-    now = getattr(model.config, section).threshold
-    _set(model, section, threshold=best_by_f1(model, encode, sentences, tried, now))
-
-
-def tune_joining_threshold(
-    model: Model, encode: Encode, sentences: Sequence[Sentence], tried: Sequence[float], neutral: float
-) -> None:
-    """Choose the threshold of the model "joined" by the F1 of discontinuous mentions."""
-    chosen = best_for_discontinuous(model, encode, sentences, tried, neutral)
-    _set(model, "joined", threshold=chosen)
 
 
 def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:

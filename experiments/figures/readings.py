@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from hyperspan.structures import MentionSet, read, structure_of
-from hyperspan.structures.mentions import Mention
+from hyperspan.structures.mentions import Mention as Triple
+from hyperspan.types import Mention
 
 
 def sets_with_structure_of(
-    mentions: Iterable[Mention],
+    mentions: Iterable[Triple],
 ) -> Iterator[tuple[Literal["all", "nested", "other"], MentionSet]]:
     """Every mention set with the same structure: the two readings, then the others, the largest first.
 
@@ -36,3 +37,26 @@ def sets_with_structure_of(
                 waiting.append(smaller)
                 if smaller != nested:
                     yield "other", smaller
+
+
+def other_readings(mentions: Iterable[Mention]) -> Iterator[tuple[str, list[Mention]]]:
+    """The other mention sets with the same hyperpath in an ambiguous structure.
+
+    Each comes with a name: the reading "all" or "nested" (see :mod:`hyperspan.structures.readings`), or "other".
+
+    >>> mentions = [Mention(0, 2, "X"), Mention(0, 3, "X"), Mention(1, 3, "X")]
+    >>> for name, others in other_readings(mentions):
+    ...     print(name, [mention.span for mention in others])
+    all [(0, 2), (0, 3), (1, 2), (1, 3)]
+    nested [(0, 3), (1, 2)]
+    other [(0, 3), (1, 2), (1, 3)]
+    other [(0, 2), (1, 2), (1, 3)]
+    other [(0, 2), (0, 3), (1, 2)]
+    other [(0, 2), (1, 3)]
+    """
+    found = set(mentions)
+    labels = sorted({mention.label for mention in found})
+    given = frozenset((mention.start, mention.end, labels.index(mention.label)) for mention in found)
+    for name, alike in sets_with_structure_of(given):
+        if alike != given:
+            yield name, [Mention(start, end, labels[kind]) for start, end, kind in sorted(alike)]

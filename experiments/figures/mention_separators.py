@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.arrows import arch, straight_through
-from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
+from experiments.figures.arrows import arch, straight_through
+from experiments.figures.figure import Figure
+from hyperspan.render.diagram import BAND_GAP, TOP, Legend
 from hyperspan.render.svg import Arrow, Dot
 from hyperspan.structures import labels_of
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, separators_hypergraph
 from hyperspan.structures.separators import LABELS
 
-TOP = 96
 STEP = 38  # between two labels that lead from I to I
 LOWER = 120  # from the row of I to the row of O
 STACK = ("C", "ES", "CS", "EC", "ECS")  # from I to I, the lowest first
 
 
-class MentionSeparatorsDiagram(Diagram[SeparatorNode]):
+class MentionSeparatorsDiagram(Figure[SeparatorNode]):
     """Words are inside or outside mentions; the arrow over each gap has the gap's label on it."""
 
     title = "Mention separators"

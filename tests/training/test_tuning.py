@@ -12,18 +12,18 @@ from hyperspan.config import CalibrationConfig, Config
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.decoding import DecodingOptions, decode
 from hyperspan.models import Recognizer, new_model
-from hyperspan.models.calibration import PRIOR_MENTIONS
+from hyperspan.models.recognizer import MENTION_BIASES
 from hyperspan.models.scorers import SCORERS
-from hyperspan.models.tuning import (
-    MENTION_BIASES,
+from hyperspan.training.calibration import PRIOR_MENTIONS
+from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.tuning import (
     SURER_PENALTY,
     TEMPERATURES,
-    best_mention_bias,
     best_temperature,
+    best_value,
     tune,
     tune_calibration,
 )
-from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.types import Mention
 from tests.models.test_models import HANDCRAFTED, SMALL, corpus
 
@@ -59,7 +59,8 @@ def with_values(model: Recognizer, **values: float) -> Recognizer:
 
 def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     dev = corpus()[1::2]
-    bias = best_mention_bias(trained, dev)
+    [setting] = trained.settings()
+    bias = best_value(trained, setting, dev)
     tried = [*MENTION_BIASES[::4], bias]
     scores = {value: dev_scores(with_values(trained, mention_bias=value), dev)["f1"] for value in tried}
     assert scores[bias] == pytest.approx(max(scores.values()))

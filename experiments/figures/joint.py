@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import ClassVar
 
+from experiments.figures.arrows import along_lane, straight_through
+from experiments.figures.figure import Figure
 from hyperspan.errors import InputError
-from hyperspan.render.hypergraphs.arrows import along_lane, straight_through
-from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
+from hyperspan.render.diagram import BAND_GAP, STARTS, TOP, Legend
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Arrow, Dot
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, JointNode, joint_hypergraph, joint_hyperpath
@@ -18,8 +19,6 @@ from hyperspan.types import Mention
 
 MOST_TYPES = 4
 """The maximum number of types drawn: each further one quadruples the hyperedges of a span."""
-TOP = 96
-STARTS = TOP + 66 + 78.0  # where the first T nodes are
 LANE = 29  # between two arrows on the way to the next word
 END = 12  # the radius of an X node
 STEP = 2 * END + 14  # between two X nodes on one arrow
@@ -41,7 +40,7 @@ class _Plan:
     height: float = 0.0
 
 
-class JointDiagram(Diagram[JointNode]):
+class JointDiagram(Figure[JointNode]):
     """An X node is drawn on each arrow that leads to it: towards the next word, or below an I node."""
 
     title = "Segmental hypergraph of joint types"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.arrows import arch
-from hyperspan.render.hypergraphs.diagram import MARGIN, Diagram, Legend, stroke
-from hyperspan.render.hypergraphs.linear_chain import LinearChainDiagram
+from experiments.figures.arrows import arch
+from experiments.figures.figure import Figure
+from experiments.figures.linear_chain import LinearChainDiagram
+from hyperspan.render.diagram import MARGIN, Legend, stroke
 from hyperspan.render.layout import PALETTE
 from hyperspan.render.svg import Arrow
 from hyperspan.structures.graphs import (
@@ -24,7 +25,7 @@ TOP = 50
 STEP = 46  # between the tops of two arches over the same words
 
 
-class SemiMarkovDiagram(Diagram[SuffixNode | SegmentNode]):
+class SemiMarkovDiagram(Figure[SuffixNode | SegmentNode]):
     """Positions in a row, the words below it and the arches above it; wider arches are higher."""
 
     title = "Semi-Markov chain"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.diagram import BAND_GAP, Diagram, Legend
+from experiments.figures.figure import Figure
+from hyperspan.render.diagram import BAND_GAP, TOP, Legend
 from hyperspan.structures import tags_of
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, TagNode, linear_chain_hypergraph
 from hyperspan.structures.tags import OUTSIDE
 from hyperspan.types import Mention
 
-TOP = 96
 ROW = 58
 ASIDE = 130  # from the start to the first word, and from the last word to the end
 
 
-class LinearChainDiagram(Diagram[TagNode]):
+class LinearChainDiagram(Figure[TagNode]):
     """The tags of each word: outside on top, and below it a band for each type with its four tags."""
 
     title = "Linear chain"

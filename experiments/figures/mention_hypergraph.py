@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.diagram import BAND_GAP, Legend
-from hyperspan.render.hypergraphs.segmental import BELOW, INSIDE, STARTS, TOP, StartsDiagram
+from experiments.figures.figure import Figure
+from hyperspan.render.diagram import BAND_GAP, BELOW, INSIDE, STARTS, TOP, Legend, SegmentalDiagram
 from hyperspan.structures.graphs import Hypergraph, Hyperpath, SegmentalNode, consistent_hyperpath_of, mention_network
 
 LOWER = 84  # from a T node down to the row of I nodes, so that no line between I nodes meets a T node
 
 
-class MentionHypergraphDiagram(StartsDiagram):
+class MentionHypergraphDiagram(Figure[SegmentalNode], SegmentalDiagram):
     """A band for each type: a row of T nodes, and below it one row of I nodes for all of them."""
 
     title = "Mention hypergraph"
     is_ambiguous = True
     nodes: ClassVar[Legend] = {
-        **StartsDiagram.nodes,
+        **SegmentalDiagram.nodes,
         "I": ("#fbeebc", "mentions of one type that contain word i, wherever they start"),
     }
     edges: ClassVar[Legend] = {
-        **StartsDiagram.edges,
+        **SegmentalDiagram.edges,
         "II": ("#2e8b57", "none ends here, one continues"),
         "IX": ("#222222", "one ends here, none continues"),
         "IXI": ("#a0522d", "one ends here, one continues"),

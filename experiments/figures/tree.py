@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from hyperspan.render.hypergraphs.arrows import fork, straight_through
-from hyperspan.render.hypergraphs.diagram import MARGIN, Diagram, Legend
+from experiments.figures.arrows import fork, straight_through
+from experiments.figures.figure import Figure
+from hyperspan.render.diagram import MARGIN, Legend
 from hyperspan.render.svg import Dot
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import (
@@ -28,7 +29,7 @@ LEAF = 13  # the radius of a type or a word
 NAMES = {"top": "R", "mention": "M", "inner": "N", "sequence": "S", "type": "T", "word": "w", "outside": "o"}
 
 
-class TreeDiagram(Diagram[ConstituencyNode]):
+class TreeDiagram(Figure[ConstituencyNode]):
     """A cell has the mention, its types below, its content below these; to the right the sequence, which is either."""
 
     title = "Tree"
