@@ -60,6 +60,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "tags": ("words.tag_dimension=4",),
     "handcrafted": HANDCRAFTED,
     "handcrafted-chain": ("model.kind=linear-chain", *HANDCRAFTED),
+    "names": ('model.names={VEH = "FAC"}',),
     "skips": ("segmental.skip_margin=3.0",),
     "joint-spans": ("model.kind=joint", "joint.together=spans", "joint.within=spans", "joint.rank=2"),
     "three-parts": ("model.kind=discontinuous", "discontinuous.parts=3", "discontinuous.gap=5"),

@@ -24,11 +24,11 @@ QUICK_BUNDLED, QUICK_KINDS = ("craft", "genia"), ("discontinuous", "joint", "seg
 """The models of the quick half."""
 SENTENCES, LONGEST = 50, 60
 """The sentences whose distributions are recorded, and the most words of one."""
-LEAST, LEAST_WITH_GAPS = 1e-3, 1e-2
-"""The least probability of a recorded marginal."""
+LEAST, LEAST_OF_SMALL = 1e-3, 1e-2
+"""The least probability of a recorded marginal; small models are sure of little."""
 DRAWS, SEED = 2_000, 7
 """The samples of a distribution that draws with PyTorch, whose counts alone are compared."""
-EPOCHS = 4
+TRAINING = ("training.epochs=4", "training.batch_size=2")
 FEW_SENTENCES, FEW_WORDS = 3, 15
 """The sentences that many samples are drawn of."""
 
@@ -92,7 +92,7 @@ def _small(name: str, folder: Path) -> Entries:
             if way and name not in ("segmental", "untied", "calibrated", "discontinuous", "three-parts"):
                 continue
             yield from _answers(place, annotator, texts)
-            yield from _distribution(place, annotator, list(texts.values()))
+            yield from _distribution(place, annotator, list(texts.values()), LEAST_OF_SMALL)
 
 
 def _answers(place: str, annotator: hs.Annotator, texts: Mapping[str, str], only: Sequence[str] = ()) -> Entries:
@@ -115,12 +115,12 @@ def _answers(place: str, annotator: hs.Annotator, texts: Mapping[str, str], only
             continue
         for title, found in _pipe(annotator, asked, **options):
             yield f"{place}/{way}/{title}", _found(found, cut, unsure.get(title, ()))
-    if not only or "candidates" in only:
-        for title, found in _pipe(annotator, texts, candidates=0.01):
+    if not only:
+        for title, found in _pipe(annotator, few, candidates=0.01):
             entry = {"exact": "refused"} if found is None else _mentions(found.candidates or (), cut=0.01)
             yield f"{place}/candidates 0.01/{title}", entry
     if not only or "top 5" in only:
-        for title, found in _pipe(annotator, texts if len(texts) < 20 else few, top_k=5):
+        for title, found in _pipe(annotator, few, top_k=5):
             ranked = [
                 [[_log(one.probability), [_place(mention) for mention in one.mentions]] for one in sentence.sets]
                 for sentence in (found and found.alternatives) or ()
@@ -192,7 +192,7 @@ def _unsure(annotator: hs.Annotator, texts: Mapping[str, str]) -> dict[str, list
 # -- distributions -------------------------------------------------------------------------------------------------
 
 
-def _distribution(place: str, annotator: hs.Annotator, texts: Sequence[str]) -> Entries:
+def _distribution(place: str, annotator: hs.Annotator, texts: Sequence[str], least: float = LEAST) -> Entries:
     """The distributions over the mention sets of some sentences, and what is read off them."""
     place, labels = f"{place}/distribution", annotator.model.labels
     sentences = list(hs.sentences_of(annotator, texts, SENTENCES, LONGEST))
@@ -216,7 +216,7 @@ def _distribution(place: str, annotator: hs.Annotator, texts: Sequence[str]) -> 
                 f"{sentence}:{hs.mention_of((start, start + width + 1, kind), labels)}": _probability(
                     found[sentence, start, width, kind]
                 )
-                for sentence, start, width, kind in zip(*(found >= LEAST).nonzero(), strict=True)
+                for sentence, start, width, kind in zip(*(found >= least).nonzero(), strict=True)
             }
 
         def best() -> Entry:
@@ -235,7 +235,7 @@ def _distribution(place: str, annotator: hs.Annotator, texts: Sequence[str]) -> 
         answers: dict[str, Callable[[], Entry]] = {
             "log Z": lambda: _logs(distribution.log_partition),
             "entropy": lambda: _logs(distribution.entropy),
-            "marginals": lambda: {"probabilities": marginals(), "cut": LEAST},
+            "marginals": lambda: {"probabilities": marginals(), "cut": least},
             "best set": best,
             "log p of the best set": lambda: _logs(distribution.log_prob(distribution.argmax())),
             "log p of the empty set": lambda: _logs(distribution.log_prob(every)),
@@ -251,13 +251,13 @@ def _distribution(place: str, annotator: hs.Annotator, texts: Sequence[str]) -> 
                 yield f"{place}/{name}", answer()
             except (hs.NotSupportedError, hs.HyperspanError):
                 yield f"{place}/{name}", {"exact": "not supported"}
-        if (gapped := hs.gapped_marginals(distribution, LEAST_WITH_GAPS)) is not None:
+        if (gapped := hs.gapped_marginals(distribution, LEAST_OF_SMALL)) is not None:
             found = {
                 f"{sentence}:{hs.mention_of(mention, labels)}": _probability(probability)
                 for sentence, mentions in enumerate(gapped)
                 for mention, probability in sorted(mentions.items())
             }
-            yield f"{place}/marginals with gaps", {"probabilities": found, "cut": LEAST_WITH_GAPS}
+            yield f"{place}/marginals with gaps", {"probabilities": found, "cut": LEAST_OF_SMALL}
 
 
 def _of_one_type(distribution: Any, labels: Sequence[str]) -> list[list[list[Any]]]:
@@ -300,7 +300,7 @@ def _run(name: str, corpus: str, changes: Iterable[str]) -> Entries:
 
 def _train(folder: Path, corpus: str, changes: Iterable[str], **options: Any) -> None:
     data = [f"data.{part}={hs.example_path(corpus)}" for part in ("train", "dev")]
-    settings = [*data, *SMALL, f"training.epochs={EPOCHS}", *changes]
+    settings = [*data, *SMALL, *TRAINING, *changes]
     hs.train({}, folder, overrides=settings, device="cpu", threads=1, **options)
 
 
