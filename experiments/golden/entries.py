@@ -45,7 +45,9 @@ def near(a: float, b: float, most: float = NEAR) -> bool:
     >>> near(0.25, 0.250009), near(0.25, 0.25002), near(-math.inf, -math.inf), near(-math.inf, -1e9)
     (True, False, True, False)
     """
-    return a == b or abs(a - b) <= most * max(1.0, abs(a), abs(b)) or (math.isnan(a) and math.isnan(b))
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return abs(a - b) <= most * max(1.0, abs(a), abs(b))
 
 
 def _short(value: Any, most: int = 70) -> str:
