@@ -83,13 +83,13 @@ def _nested(a: Any, b: Any, place: str) -> Iterator[str]:
 
 def _probabilities(a: Entry, b: Entry) -> Iterator[str]:
     one, other = a["probabilities"], b["probabilities"]
-    for mention in sorted(one.keys() | other.keys()):
-        p, q = one.get(mention), other.get(mention)
-        if p is not None and q is not None:
-            if not near(p, q):
-                yield f"{mention}: {p} became {q}"
-        elif not any(_may_go(mention, p if q is None else q, entry) for entry in (a, b)):
-            yield f"{mention} is missing, it had {p}" if q is None else f"{mention} came, with {q}"
+    for mention in sorted(one.keys() & other.keys()):
+        if not near(one[mention], other[mention]):
+            yield f"{mention}: {one[mention]} became {other[mention]}"
+    for here, there, what in ((one, other, "is missing, it had"), (other, one, "came, with")):
+        for mention in sorted(here.keys() - there.keys()):
+            if not any(_may_go(mention, here[mention], entry) for entry in (a, b)):
+                yield f"{mention} {what} {here[mention]}"
 
 
 def _may_go(mention: str, probability: float, entry: Entry) -> bool:
@@ -149,6 +149,9 @@ def _ranked(a: Entry, b: Entry) -> Iterator[str]:
 
 
 def _counts(a: Entry, b: Entry) -> Iterator[str]:
+    if len(a["counts"]) != len(b["counts"]):
+        yield f"{len(a['counts'])} sentences became {len(b['counts'])}"
+        return
     for number, (one, other) in enumerate(zip(a["counts"], b["counts"], strict=True)):
         for found in sorted(one.keys() | other.keys()):
             # a set outside the ten most frequent was drawn at most as often as the last of them

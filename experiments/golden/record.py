@@ -105,6 +105,7 @@ def _answers(place: str, annotator: hs.Annotator, texts: Mapping[str, str], only
         "best": (texts, {}, None),
         "threshold 0.3": (texts, {"threshold": 0.3}, 0.3),
         "thresholds by label": (few, {"threshold": by_label}, by_label),
+        "threshold of one label": (few, {"threshold": {label: 0.2}}, {label: 0.2, "*": 0.5}),
         "one type": (few, {"types": [last]}, None),
         "without pronouns": (few, {"pronouns": False}, None),
     }
