@@ -6,7 +6,7 @@ export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # or every process would compile what it imports
 
-.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel audit clean
+.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz kills lint types signs golden docs snippets benchmark kernels-here check-arm64 wheel audit clean
 
 help:
 	@echo "make demo          annotate a text with each bundled model, and write demo.html"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make signs         count what tells how well the code is built"
+	@echo "make golden        compare what hyperspan answers with the record of it in experiments/golden"
 	@echo "make docs          build the site into site/, strictly"
 	@echo "make snippets      record what the snippets of README and docs print now, as after a change of a model"
 	@echo "make benchmark     measure costs, as ratios"
@@ -112,6 +113,10 @@ types: $(VENV)/installed-dev
 
 signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py
+
+# ARGS=--quick for two models and three kinds. After a change that is meant: python -m experiments.golden write.
+golden: $(VENV)/installed-dev
+	$(BIN)/python -m experiments.golden check $(ARGS)
 
 # Offline: the site loads nothing from elsewhere. Links, anchors and pages that are not there end it.
 docs: $(VENV)/installed-dev
