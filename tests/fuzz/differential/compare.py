@@ -153,11 +153,11 @@ def differences(here: list[Any], there: list[Any]) -> list[Difference]:
 
 
 def _changed_lines(one: Any, another: Any) -> tuple[str, ...]:
-    pair = [json.dumps(part, indent=1, sort_keys=True, ensure_ascii=False).splitlines() for part in (one, another)]
-    changed = (
-        line for line in difflib.unified_diff(*pair, lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))
+    before, after = (
+        json.dumps(part, indent=1, sort_keys=True, ensure_ascii=False).splitlines() for part in (one, another)
     )
-    return tuple(changed)
+    compared = difflib.unified_diff(before, after, lineterm="", n=0)
+    return tuple(line for line in compared if not line.startswith(("---", "+++", "@@")))
 
 
 def shown(lines: Sequence[str], most: int = 6) -> list[str]:
