@@ -1,0 +1,171 @@
+"""``python -m tests.mutations``: whether the tests notice the faults of ``tests/mutations.toml``.
+
+Each fault is put into a copy of the checkout, where the named tests must fail, and pass again without it. A fault that
+they do not notice *survives*: a test is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LISTED = Path(__file__).with_suffix(".toml")
+LEFT_OUT = (".git", ".venv", "runs", "site", "dist", "__pycache__", ".*_cache", ".hypothesis", "*.html")
+"""What the copy of a checkout does without."""
+SECONDS = 900
+"""Tests that run for longer hang, which also notices a fault."""
+PASSED, FAILED = 0, 1
+"""Exit statuses of pytest; others mean that it could not run the tests."""
+
+
+class MutationError(Exception):
+    """A fault that cannot be tried: its line or its tests are not there."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A fault in one line."""
+
+    what: str
+    """What goes wrong."""
+    file: str
+    """Where the line was when it was written down, below src/hyperspan."""
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    """The files, below tests, of which at least one test must fail."""
+
+
+def read_mutations(path: Path = LISTED) -> list[Mutation]:
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
+    return [Mutation(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+
+
+def place_of(mutation: Mutation, root: Path = ROOT) -> Path:
+    """The file that has the line, anywhere in src; an error unless it is there exactly once."""
+    found = {path: path.read_text(encoding="utf-8").count(mutation.old) for path in (root / "src").rglob("*.py")}
+    having = sorted(path for path, times in found.items() if times)
+    if sum(found.values()) != 1:
+        where = ", ".join(str(path.relative_to(root)) for path in having) or "no file"
+        raise MutationError(
+            f"the line of '{mutation.what}' must be in src once, but is there {sum(found.values())} times, in {where}: "
+            f"{mutation.old!r}; write down how the line reads now, or another fault of the kind, in {LISTED.name}"
+        )
+    return having[0]
+
+
+def check_tests(mutation: Mutation, root: Path = ROOT) -> None:
+    missing = [name for name in mutation.tests if not (root / "tests" / name).is_file()]
+    if missing or not mutation.tests:
+        raise MutationError(
+            f"'{mutation.what}' names the tests {missing}, which are not there; name those that notice it"
+        )
+
+
+@contextmanager
+def copy_of(root: Path = ROOT) -> Iterator[Path]:
+    """A copy of the checkout, with what was compiled in it."""
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        copy = Path(folder) / "checkout"
+        shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        yield copy
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a fault."""
+
+    mutation: Mutation
+    noticed: bool
+    seconds: float
+    by: str = ""
+    """The first test that failed, or why no test could tell."""
+
+
+def tried(mutation: Mutation, copy: Path) -> Outcome:
+    """Puts the fault into the copy, runs its tests, and takes it out again."""
+    check_tests(mutation, copy)
+    path, begun = place_of(mutation, copy), time.monotonic()
+    before = path.read_text(encoding="utf-8")
+    try:
+        _write(path, before.replace(mutation.old, mutation.new))
+        status, said = _run_tests(mutation.tests, copy, "--cache-clear")
+    finally:
+        _write(path, before)
+    failed = next((line.removeprefix("FAILED ") for line in said.splitlines() if line.startswith("FAILED ")), "")
+    if status == PASSED:
+        return Outcome(mutation, False, time.monotonic() - begun)
+    if status != FAILED:
+        raise MutationError(f"the tests of '{mutation.what}' could not be run:\n{said[-3_000:]}")
+    again, said = _run_tests(mutation.tests, copy, "--last-failed")
+    if again != PASSED:
+        raise MutationError(f"a test of '{mutation.what}' fails without the fault too:\n{said[-3_000:]}")
+    return Outcome(mutation, True, time.monotonic() - begun, failed.partition(" - ")[0])
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a module, and forgets how it was compiled: two versions may have one size and time."""
+    path.write_text(text, encoding="utf-8")
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+
+
+def _run_tests(tests: Sequence[str], copy: Path, *options: str) -> tuple[int, str]:
+    """Exit status and output of pytest, which stops at the first failure."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=line", *options]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(copy / "src"), str(copy)))}
+    try:
+        done = subprocess.run(
+            [*command, *(f"tests/{name}" for name in tests)],
+            cwd=copy,
+            env=environment,
+            timeout=SECONDS,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return FAILED, "FAILED it hangs"
+    return done.returncode, done.stdout + done.stderr
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("--only", type=int, action="append", metavar="N", help="this one, from 1; repeatable")
+    given = parser.parse_args()
+    mutations = dict(enumerate(read_mutations(), start=1))
+    wrong = [number for number in given.only or () if number not in mutations]
+    if wrong:
+        parser.error(f"there is no mutation {wrong[0]}; give a number from 1 to {len(mutations)}")
+    outcomes: list[Outcome] = []
+    failed = 0
+    with copy_of() as copy:
+        for number in given.only or mutations:
+            try:
+                outcome = tried(mutations[number], copy)
+            except MutationError as error:
+                print(f"{number:>3}  cannot be tried: {error}", flush=True)
+                failed += 1
+                continue
+            outcomes.append(outcome)
+            end = f"noticed by {outcome.by}" if outcome.noticed else f"SURVIVES {', '.join(outcome.mutation.tests)}"
+            print(f"{number:>3}  {outcome.seconds:5.1f} s  {outcome.mutation.what}\n     {end}", flush=True)
+    survivors = sum(not one.noticed for one in outcomes)
+    seconds = sum(one.seconds for one in outcomes)
+    print(f"\n{len(outcomes)} tried in {seconds:.0f} s: {survivors} survive, {failed} cannot be tried")
+    return int(bool(survivors or failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
