@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,9 @@ class Mutation:
     old: str
     new: str
     tests: tuple[str, ...]
-    """The files, below tests, of which at least one test must fail."""
+    """Files below tests, or single tests in them (``file.py::test_name``), of which at least one must fail."""
+    select: str = ""
+    """Only those whose names or parameters match, as with ``pytest -k``."""
 
 
 def read_mutations(path: Path = LISTED) -> list[Mutation]:
@@ -66,11 +68,17 @@ def place_of(mutation: Mutation, root: Path = ROOT) -> Path:
 
 
 def check_tests(mutation: Mutation, root: Path = ROOT) -> None:
-    missing = [name for name in mutation.tests if not (root / "tests" / name).is_file()]
+    missing = [name for name in mutation.tests if not _is_there(name, root)]
     if missing or not mutation.tests:
         raise MutationError(
             f"'{mutation.what}' names the tests {missing}, which are not there; name those that notice it"
         )
+
+
+def _is_there(test: str, root: Path) -> bool:
+    file, _, name = test.partition("::")
+    path = root / "tests" / file
+    return path.is_file() and (not name or f"def {name}(" in path.read_text(encoding="utf-8"))
 
 
 @contextmanager
@@ -100,7 +108,7 @@ def tried(mutation: Mutation, copy: Path) -> Outcome:
     before = path.read_text(encoding="utf-8")
     try:
         _write(path, before.replace(mutation.old, mutation.new))
-        status, said = _run_tests(mutation.tests, copy, "--cache-clear")
+        status, said = _run_tests(mutation, copy, "--cache-clear")
     finally:
         _write(path, before)
     failed = next((line.removeprefix("FAILED ") for line in said.splitlines() if line.startswith("FAILED ")), "")
@@ -108,7 +116,7 @@ def tried(mutation: Mutation, copy: Path) -> Outcome:
         return Outcome(mutation, False, time.monotonic() - begun)
     if status != FAILED:
         raise MutationError(f"the tests of '{mutation.what}' could not be run:\n{said[-3_000:]}")
-    again, said = _run_tests(mutation.tests, copy, "--last-failed")
+    again, said = _run_tests(mutation, copy, "--last-failed")
     if again != PASSED:
         raise MutationError(f"a test of '{mutation.what}' fails without the fault too:\n{said[-3_000:]}")
     return Outcome(mutation, True, time.monotonic() - begun, failed.partition(" - ")[0])
@@ -121,13 +129,14 @@ def _write(path: Path, text: str) -> None:
         compiled.unlink()
 
 
-def _run_tests(tests: Sequence[str], copy: Path, *options: str) -> tuple[int, str]:
+def _run_tests(mutation: Mutation, copy: Path, *options: str) -> tuple[int, str]:
     """Exit status and output of pytest, which stops at the first failure."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=line", *options]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(copy / "src"), str(copy)))}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=line", "-k", mutation.select, *options]
+    paths = os.pathsep.join((str(copy / "src"), str(copy)))
+    environment = {**os.environ, "PYTHONPATH": paths, "CI": "1"}  # the same random examples in every run
     try:
         done = subprocess.run(
-            [*command, *(f"tests/{name}" for name in tests)],
+            [*command, *(f"tests/{name}" for name in mutation.tests)],
             cwd=copy,
             env=environment,
             timeout=SECONDS,

@@ -11,7 +11,9 @@ from tests.fuzz.differential.inputs import Material
 from tests.fuzz.samples import TOKENS, corpora, every_corpus, family, written
 from tests.fuzz.targets.corpora import archives_of
 
-WORDS = 'The keeper of Oz met T and B cells in Łódź , 😀 on 3 May . She didn\'t ask " why ? " ( e\u0301 ) İ #1 B-PER O'.split()
+WORDS = (
+    'The keeper of Oz met T and B cells in Łódź , 😀 on 3 May . She didn\'t ask ( e\u0301 ) İ #1 B-PER O " ? "'.split()
+)
 LABELS = ("PER", "GPE", "cell_type", "DNA-x", "A B", "O", "B-PER")
 INVENTED = 12
 """So many corpora are written in each format."""
