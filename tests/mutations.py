@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LISTED = Path(__file__).with_suffix(".toml")
-LEFT_OUT = (".git", ".venv", "runs", "site", "dist", "__pycache__", ".*_cache", ".hypothesis", "*.html")
+LEFT_OUT = (".git", ".venv", "runs", "site", "dist", ".*_cache", ".hypothesis", "*.html")
 """What the copy of a checkout does without."""
 SECONDS = 900
 """Tests that run for longer hang, which also notices a fault."""
@@ -144,7 +144,8 @@ def _run_tests(arguments: Sequence[str], copy: Path) -> tuple[int, str]:
     """Exit status and output of pytest, which stops at the first failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=line", *arguments]
     paths = os.pathsep.join((str(copy / "src"), str(copy)))
-    environment = {**os.environ, "PYTHONPATH": paths, "CI": "1"}  # the same random examples in every run
+    # The same random examples in every run.
+    environment = {**os.environ, "PYTHONPATH": paths, "CI": "1", "HYPERSPAN_UNSHRUNK": "1"}
     try:
         done = subprocess.run(
             command,
