@@ -19,38 +19,6 @@ MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 3
 """No model here has more: what a configuration asks for beyond that is a mistake."""
 
 
-RENAMED = {
-    "model.scorer": "model.scorer_hidden",
-    "model.penalty": "model.mention_bias",
-    "model.interactions": "segmental.interactions",
-    "model.order": "cascaded.order",
-    "model.threshold": "fofe.threshold or katiyar_cardie.threshold",
-    "words.unknown_rate": "words.word_dropout",
-    "words.tags": "words.tag_dimension",
-    "transformer.rate": "transformer.learning_rate",
-    "transformer.decay": "transformer.layer_decay",
-    "transformer.checkpointing": "transformer.gradient_checkpointing",
-    "encoder.shared_dropout": "encoder.variational_dropout",
-    "fofe.forget": "fofe.forgetting_factor",
-    "fofe.forget_letters": "fofe.character_forgetting_factor",
-    "fofe.overlapping": "fofe.overlapping_rate",
-    "fofe.disjoint": "fofe.disjoint_rate",
-    "training.part_size": "training.micro_batch_size",
-    "training.rate": "training.learning_rate",
-    "training.decay": "training.learning_rate_decay",
-    "training.warmup": "training.warmup_epochs",
-    "training.clip": "training.max_grad_norm",
-    "training.l2": "training.weight_decay",
-    "training.margin": "training.softmax_margin",
-    "training.neighbours": "training.lm_loss_weight",
-    "training.tune_penalty": "training.tune_mention_bias",
-    "training.average": "training.ema_decay",
-    "training.save_minutes": "training.checkpoint_minutes",
-    "attributes": "features",
-}
-"""Keys and sections of earlier versions, and what they are called now."""
-
-
 AUTO = "auto"
 """The value of a key that :mod:`hyperspan.training.defaults` chooses by the corpus."""
 
@@ -585,7 +553,7 @@ class Config:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
         """Make a configuration from a mapping of sections; missing keys have their defaults."""
-        return build(cls, given, RENAMED)
+        return build(cls, given)
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -605,10 +573,24 @@ class Config:
         if not path.is_file():
             raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
         try:
-            return cls.read(path).settled()
+            return cls.stored(read_text(path), str(path)).settled()
         except OSError as error:
             raise InputError(
                 f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
+            ) from None
+
+    @classmethod
+    def stored(cls, text: str, place: str) -> Config:
+        """Read the configuration that a model or a checkpoint was saved with; `place` says where it is.
+
+        A key or a value that this version does not know is an error: without it the model would be another one.
+        """
+        tables = read_toml(text, place, "train the model again")
+        try:
+            return cls.from_mapping(tables)
+        except InputError as error:
+            raise InputError(
+                f"{place} does not fit this version of hyperspan, so train the model again or correct it: {error}"
             ) from None
 
     @classmethod
@@ -624,14 +606,14 @@ class Config:
             section, dot, key = name.strip().partition(".")
             if not equals or not dot:
                 raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
-            check_key(Config, section, RENAMED)
+            check_key(Config, section)
             if section == "plugins":
                 config = config._with_plugin_value(key, parse_value(value.strip()))
                 continue
             part = getattr(config, section)
-            check_key(type(part), key, RENAMED, f"{section}.")
+            check_key(type(part), key, f"{section}.")
             changed = {**values_of(part), key: parse_value(value.strip())}
-            config = replace(config, **{section: build(type(part), changed, RENAMED, f"{section}.")})
+            config = replace(config, **{section: build(type(part), changed, f"{section}.")})
         return config
 
     def _with_plugin_value(self, name: str, value: Any) -> Config:

@@ -12,7 +12,7 @@ import pytest
 from hyperspan import load
 from hyperspan.errors import InputError
 from hyperspan.inference.loading import KINDS
-from hyperspan.models import MODELS
+from hyperspan.models import MODELS, load_model
 from hyperspan.models.scorers import SCORERS
 
 WITHOUT_TORCH = """import sys
@@ -52,6 +52,25 @@ def test_kinds_are_those_of_the_registries() -> None:
 def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(config + "\n")
     assert refusal(str(tmp_path)).startswith(expected.format(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("model.hidden_scorer = 0", "the configuration has no key model.hidden_scorer; "),
+        ("[dependence]", "the configuration has no key dependence; "),
+        ('training.optimizer = "sgd"', "training.optimizer is 'sgd', but must be "),
+    ],
+)
+@pytest.mark.parametrize("has_torch", [True, False])
+def test_a_model_of_another_version_is_refused_by_name(line: str, reason: str, has_torch: bool, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(line + "\n")
+    if has_torch:
+        with pytest.raises(InputError) as error:
+            load_model(tmp_path)
+    sentence = str(error.value) if has_torch else refusal(str(tmp_path))
+    assert sentence.startswith(f"{tmp_path / 'config.toml'} does not fit this version of hyperspan, so train the model")
+    assert f": {reason}" in sentence and "\n" not in sentence
 
 
 def test_the_variable_that_leaves_out_the_kernels_is_named() -> None:

@@ -20,7 +20,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.inference.domain import DomainCheck
 from hyperspan.models import load_model, new_model
-from hyperspan.models.tensors import read_tensors
+from hyperspan.models.tensors import read_tensors, write_tensors
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
@@ -363,6 +363,17 @@ def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path:
     bare.write_text('{"text": "Tea was served.", "mentions": []}\n', encoding="utf-8")
     with pytest.raises(InputError, match="holds no mentions"):
         train(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
+
+
+def test_a_checkpoint_of_another_version_is_refused_by_name(config: Path, tmp_path: Path) -> None:
+    settings, folder = Config.read(config, ["training.epochs=1"]), tmp_path / "run"
+    train(settings, folder, device="cpu")
+    tensors, state = read_tensors(folder / CHECKPOINT)
+    state["config"] = state["config"].replace("[training]", "[training]\nclip = 3.0", 1)
+    write_tensors(tensors, folder / CHECKPOINT, state)
+    message = rf"{re.escape(str(folder / CHECKPOINT))} does not fit this version of hyperspan, .* no key training\.clip"
+    with pytest.raises(InputError, match=message):
+        train(settings, folder, device="cpu", resume=True)
 
 
 def test_files_of_vectors_may_move_but_not_change(config: Path, tmp_path: Path) -> None:

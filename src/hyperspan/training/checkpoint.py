@@ -85,7 +85,7 @@ def settings_of(checkpoint: Path) -> dict[str, Any]:
     """The values that the run of a checkpoint started with, for keys that may be "auto"."""
     with readable(checkpoint), safe_open(checkpoint, framework="pt") as file:
         state = json.loads((file.metadata() or {}).get("state", "{}"))
-    return Config.from_toml(state["config"]).values(SETTLED) if "config" in state else {}
+    return Config.stored(state["config"], str(checkpoint)).values(SETTLED) if "config" in state else {}
 
 
 MAY_CHANGE = {

@@ -294,7 +294,7 @@ class Trainer:
         """Restore the state of the checkpoint in the folder."""
         tensors, state = read_tensors(self.folder / CHECKPOINT) if self.processes.is_first else ({}, {})
         tensors, state = self.processes.broadcast((tensors, state))
-        config = Config.from_toml(state.pop("config"))
+        config = Config.stored(state.pop("config"), str(self.folder / CHECKPOINT))
         if state.pop("data") != self.data:
             raise InputError(
                 f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
