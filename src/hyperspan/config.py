@@ -415,9 +415,9 @@ class TrainingConfig:
     eval_epochs: int = _auto(1, 1)
     """Epochs from one scoring on dev to the next. The last epoch is always scored."""
     batch_size: int = _auto(32, 1)
-    """Sentences of a step, over all processes together."""
+    """Sentences of a step."""
     micro_batch_size: int = _number(0, 0)
-    """The most sentences that a process computes at once, to save memory. Steps stay the same. 0 for no limit."""
+    """The most sentences that are computed at once, to save memory. Steps stay the same. 0 for no limit."""
     optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
     """`adam`, `adamw` (decoupled weight decay), or `lbfgs`, which takes one step an epoch, on all sentences."""
     learning_rate: float = _auto(1e-3, 0, 10)

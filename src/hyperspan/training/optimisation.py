@@ -16,15 +16,14 @@ from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.models.base import Model
 from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
 from hyperspan.training.objectives import MicroBatch, Objective
-from hyperspan.training.parallel import Processes
 
 ITERATIONS = 10
 """Iterations of L-BFGS in an epoch, and the size of its history."""
 
 
-def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
-    """A seed for the epoch or step of this number, in the process of this rank."""
-    return (seed * 1_000_003 + number * 7_919 + rank * 10_000_000_019 + 12_345) % (2**63)
+def mixed_seed(seed: int, number: int) -> int:
+    """A seed for the epoch or step of this number."""
+    return (seed * 1_000_003 + number * 7_919 + 12_345) % (2**63)
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,15 @@ class Optimisation:
         model: Model,
         objective: Objective,
         steps_per_epoch: int,
-        processes: Processes,
         learnt: LearntParameters = NOTHING_LEARNT,
     ):
         self.model, self.objective = model, objective
-        self.steps_per_epoch, self.processes = steps_per_epoch, processes
+        self.steps_per_epoch = steps_per_epoch
         self.config = model.config.training
         self.lm_loss = (
             LanguageModelLoss(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
         )
         whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
-        processes.broadcast_tensors(whole.state_dict().values())
         self.groups = self._grouped(whole, learnt.parameters)
         self.names = [name for group in self.groups.values() for name in group]
         self.parameters = [parameter for group in self.groups.values() for parameter in group.values()]
@@ -94,12 +91,12 @@ class Optimisation:
         return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")
 
     def take_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """One update on a batch of this many sentences; `parts` are the micro-batches of this process.
+        """One update on a batch of this many sentences; `parts` are its micro-batches.
 
         Return (2,), still on the device: the sum of the sentences' losses, and the number of gold mentions that cannot
         be represented.
         """
-        torch.manual_seed(mixed_seed(self.config.seed, self.step, self.processes.rank))
+        torch.manual_seed(mixed_seed(self.config.seed, self.step))
         self.step += 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(group["highest"])
@@ -115,8 +112,7 @@ class Optimisation:
         return sums
 
     def _add_gradients(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Compute the gradients of the mean loss over the sentences of all processes; return sums as `take_step`
-        does."""
+        """Compute the gradients of the mean loss over the sentences; return sums as `take_step` does."""
         half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         sums = torch.zeros(2, device=self.model.device)
         for part in parts:
@@ -125,7 +121,7 @@ class Optimisation:
             total = loss.values.sum()
             (total / sentences).backward()
             sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
-        return self.processes.sum_gradients(self.parameters, sums)
+        return sums
 
     def take_full_batch_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
         """Run some L-BFGS iterations on all sentences; return the previous objective: the sum of losses plus L2."""
@@ -136,7 +132,7 @@ class Optimisation:
             nonlocal unrepresentable
             self.optimizer.zero_grad(set_to_none=True)
             # One fixed function, so the same randomness every time.
-            torch.manual_seed(mixed_seed(self.config.seed, 0, self.processes.rank))
+            torch.manual_seed(mixed_seed(self.config.seed, 0))
             total, unrepresentable = self._add_gradients(parts, sentences).tolist()
             total /= sentences
             for parameter in self.parameters:

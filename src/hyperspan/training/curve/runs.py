@@ -22,10 +22,10 @@ from hyperspan.training.data_checks import check_data
 from hyperspan.training.defaults import typical
 from hyperspan.training.events import DataNote, Listener, TrainingEvent
 from hyperspan.training.log import read_log
-from hyperspan.training.parallel import joined
 from hyperspan.training.run import (
     as_config,
     check_files,
+    check_one_process,
     choose_device,
     train,
 )
@@ -232,6 +232,4 @@ def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds
             "data.dev is empty, but all runs of a curve are scored on it; set it, or use --set data.dev=FILE, and hyperspan split "
             "takes some documents off a corpus for it"
         )
-    with joined() as processes:
-        if processes.count > 1:
-            raise InputError("hyperspan curve trains in one process; start it without torchrun")
+    check_one_process()
