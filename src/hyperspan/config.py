@@ -418,8 +418,8 @@ class TrainingConfig:
     """Sentences of a step."""
     micro_batch_size: int = _number(0, 0)
     """The most sentences that are computed at once, to save memory. Steps stay the same. 0 for no limit."""
-    optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
-    """`adam`, `adamw` (decoupled weight decay), or `lbfgs`, which takes one step an epoch, on all sentences."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """`adam`, or `adamw` (decoupled weight decay)."""
     learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
     schedule: Literal["constant", "decay", "cosine", "plateau"] = _auto("decay")

@@ -113,7 +113,6 @@ def test_check_files_names_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> N
         (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, which reads no vectors"),
         (["training.lm_loss_weight=0.1"], "has read the words to predict"),
         (["model.kind=layered", "encoder.layers=0"], "model.kind layered is made of such layers"),
-        (["training.optimizer=lbfgs"], "lbfgs, which does not train a pretrained encoder"),
     ],
 )
 def test_validate_refuses_what_does_not_go_with_a_transformer(changes: list[str], message: str) -> None:

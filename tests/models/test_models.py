@@ -77,13 +77,6 @@ SEGMENTAL_VARIANTS = {
     ],
 }
 HANDCRAFTED_VARIANTS = {
-    "handcrafted, L-BFGS": [
-        *HANDCRAFTED,
-        "training.optimizer=lbfgs",
-        "training.epochs=8",
-        "training.weight_decay=1e-5",
-        "training.softmax_margin=false",
-    ],
     "handcrafted, every feature, dropout": [
         *HANDCRAFTED,
         f"features.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",

@@ -250,10 +250,6 @@ def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path
     [
         (["distillation.teacher="], r"distillation\.text is .*, but there is no distillation\.teacher"),
         (["model.kind=linear-chain"], r"a model of kind linear-chain cannot have one; set model\.kind to segmental"),
-        (
-            ["training.optimizer=lbfgs", "training.ema_decay=0", "words.word_dropout=0"],
-            r"which reads the same sentences in every step",
-        ),
         (["words.vectors=v.npz"], r"distillation\.copy_embeddings takes over the teacher's"),
         (["transformer.name=tiny"], r"reads no encoder of its own; set distillation\.copy_embeddings = false"),
         (["encoder.kind=handcrafted"], r"which has no word vectors to take over"),

@@ -347,7 +347,6 @@ def test_train_from_a_start_resumes_to_the_same_bits(place: Path, tmp_path: Path
         ),
         (["model.kind=layered"], r"training.start is .*, but model.kind is layered, .*; set training.start = \"\""),
         (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, but only neural encoders can be taken over"),
-        (["training.optimizer=lbfgs", "words.word_dropout=0"], "lbfgs, which has no learning rates"),
         (
             ["distillation.teacher=genia"],
             "distillation.teacher is genia, but a student begins with what its teacher knows",

@@ -102,11 +102,6 @@ class Model(nn.Module):
     def check(cls, config: Config) -> None:
         """Raise an InputError if a configuration asks for something that this model cannot do."""
 
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        """The dropout rates of this model, without its encoder, by configuration key."""
-        return {}
-
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device

@@ -87,10 +87,6 @@ class Fofe(Model):
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
 
     @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        return {"fofe.dropout": config.fofe.dropout}
-
-    @classmethod
     def limits_width(cls, config: Config) -> bool:
         return True
 

@@ -90,10 +90,6 @@ class Transition(Model):
         for weight in (self.compose.leaf.weight, self.compose.join.weight, self.stack.weight_ih, hidden.weight):
             nn.init.xavier_uniform_(weight, GAIN)
 
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        return {"transition.dropout": config.transition.dropout}
-
     @property
     def batch_entries(self) -> int:
         """The size of an inference batch: sentences × words × widths; large, since widths cost nothing here."""

@@ -60,11 +60,9 @@ class Trainer:
         self.lengths = [len(sentence) for sentence in self.examples]
         self.data = fingerprint([*train, *dev]) + self.objective.fingerprint()
         self.start = learnt.fingerprint
-        steps = 1 if self.config.optimizer == "lbfgs" else math.ceil(len(self.examples) / self.config.batch_size)
+        steps = math.ceil(len(self.examples) / self.config.batch_size)
         self.optimisation = Optimisation(model, self.objective, steps, learnt)
         self.built = fingerprint_of_built(model, model.vocabulary)
-        self.full_batch: list[MicroBatch] = []
-        """All training sentences, cached if each step needs them all."""
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
         self.stale_scores = 0
@@ -131,8 +129,6 @@ class Trainer:
         self.model.train()
         batches = list(shuffled_batches(self.lengths, self.config.batch_size, mixed_seed(self.config.seed, self.epoch)))
         losses: list[Tensor] = []
-        if self.config.optimizer == "lbfgs":
-            batches, losses, words = [], [self._take_full_batch_step()], sum(self.lengths)
         done = self.step - self.epoch * self.optimisation.steps_per_epoch
         for index, (sentences, parts) in enumerate(self.prepared(batches[done:]), done):
             losses.append(self.optimisation.take_step(parts, len(sentences)))
@@ -187,13 +183,6 @@ class Trainer:
     def take_step(self, sentences: Sequence[Sentence]) -> Tensor:
         """One update on these training sentences."""
         return self.optimisation.take_step(self.micro_batches(sentences, [True] * len(sentences)), len(sentences))
-
-    def _take_full_batch_step(self) -> Tensor:
-        """A step of L-BFGS, which reads all sentences."""
-        if not self.full_batch:
-            batches = list(shuffled_batches(self.lengths, self.config.batch_size, self.config.seed))
-            self.full_batch = [part for _, parts in self.prepared(batches) for part in parts]
-        return self.optimisation.take_full_batch_step(self.full_batch, len(self.lengths))
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None

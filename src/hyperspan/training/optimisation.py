@@ -17,9 +17,6 @@ from hyperspan.models.base import Model
 from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
 from hyperspan.training.objectives import MicroBatch, Objective
 
-ITERATIONS = 10
-"""Iterations of L-BFGS in an epoch, and the size of its history."""
-
 
 def mixed_seed(seed: int, number: int) -> int:
     """A seed for the epoch or step of this number."""
@@ -80,9 +77,6 @@ class Optimisation:
         return groups
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
-        if self.config.optimizer == "lbfgs":
-            some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
-            return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
         groups = [
             {"params": list(group.values()), "weight_decay": options.weight_decay, "highest": options.learning_rate}
             for options, group in self.groups.items()
@@ -122,27 +116,6 @@ class Optimisation:
             (total / sentences).backward()
             sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
         return sums
-
-    def take_full_batch_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Run some L-BFGS iterations on all sentences; return the previous objective: the sum of losses plus L2."""
-        self.step += 1
-        unrepresentable = 0.0
-
-        def objective() -> float:
-            nonlocal unrepresentable
-            self.optimizer.zero_grad(set_to_none=True)
-            # One fixed function, so the same randomness every time.
-            torch.manual_seed(mixed_seed(self.config.seed, 0))
-            total, unrepresentable = self._add_gradients(parts, sentences).tolist()
-            total /= sentences
-            for parameter in self.parameters:
-                if parameter.grad is not None:
-                    parameter.grad.add_(parameter.detach(), alpha=self.config.weight_decay)
-                    total += 0.5 * self.config.weight_decay * float(parameter.detach().square().sum())
-            return total
-
-        before = self.optimizer.step(objective)
-        return torch.tensor([float(before) * sentences, unrepresentable])
 
     def learning_rate(self, highest: float | None = None) -> float:
         """The learning rate of the current step; for parameters with another peak rate if `highest` is given."""
