@@ -113,8 +113,6 @@ class ModelConfig:
     tied: bool = True
     """Whether the edge I → (X, I) scores as the sum of I → I and I → X, as in the paper. If not, it has its own
     weights."""
-    scorer_hidden: int = _number(0, 0, MOST_UNITS)
-    """Hidden units between span vectors and scores. 0 for the linear scores of the paper."""
     temperature: float = _number(1.0, 0.01, 1000)
     """Scores are divided by this in inference. Training chooses it on dev at the end; `calibration.temperatures` has
     values for single labels."""
@@ -285,10 +283,6 @@ class EncoderConfig:
     """Dropout on the input of the word LSTM, or on handcrafted features."""
     output_dropout: float = _auto(0.0, 0, 0.95)
     """Dropout on the output of each layer of the word LSTM."""
-    span_dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on span vectors before they are scored."""
-    variational_dropout: bool = False
-    """Whether all words of a sentence share one dropout mask."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ def test_kinds_are_those_of_the_registries() -> None:
         ),
         ('model.kind = "tree"', "a model with model.kind = 'tree' ({}) needs the extra `train`: "),
         ('encoder.kind = "handcrafted"', "a model with encoder.kind = 'handcrafted' ({}) needs the extra `train`: "),
-        ("model.scorer_hidden = 50", "a model with model.scorer_hidden = 50 ({}) needs the extra `train`: "),
         ("encoder.layers = 0", "a model with encoder.layers = 0 ({}) needs the extra `train`: "),
         ('transformer.name = "x"', "a model with transformer.name = 'x' ({}) needs the extra `transformers`: "),
     ],
@@ -57,7 +56,7 @@ def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_p
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("model.hidden_scorer = 0", "the configuration has no key model.hidden_scorer; "),
+        ("model.scorer_hidden = 200", "the configuration has no key model.scorer_hidden; "),
         ("[dependence]", "the configuration has no key dependence; "),
         ('training.optimizer = "sgd"', "training.optimizer is 'sgd', but must be "),
     ],

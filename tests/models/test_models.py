@@ -48,13 +48,10 @@ SEGMENTAL_VARIANTS = {
     "character CNN": ["characters.encoder=cnn", "characters.hidden=6"],
     "untied": ["model.tied=false"],
     "no interactions": ["segmental.interactions=false"],
-    "hidden scorer, shared dropout": [
-        "model.scorer_hidden=20",
-        "encoder.span_dropout=0.05",
+    "two layers, dropout": [
         "encoder.input_dropout=0.05",
         "encoder.output_dropout=0.05",
         "encoder.hidden=24",
-        "encoder.variational_dropout=true",
         "encoder.layers=2",
     ],
     "transformer in place of words and LSTM": [
@@ -100,7 +97,7 @@ CASES = [
     for kind, variants in VARIANTS.items()
     for name, changes in variants.items()
 ]
-LEARNT_SELDOM = ("c = 13", "character LSTM", "no interactions", "hidden scorer, shared dropout")
+LEARNT_SELDOM = ("c = 13", "character LSTM", "no interactions", "two layers, dropout")
 """Variants that other tests run too, and that make test-slow trains until they have learnt the corpus."""
 LEARNING_CASES = [
     pytest.param(*case.values, id=case.id, marks=pytest.mark.slow if str(case.id).endswith(LEARNT_SELDOM) else ())
@@ -345,7 +342,7 @@ def test_a_compact_model_finds_the_same_among_words_it_still_knows(tmp_path: Pat
     "changes",
     [
         ["calibration.temperatures={PER = 1.4, LOC = 2}", "calibration.biases={FAC = -0.5, LOC = -1}"],
-        ["model.tied=false", "model.scorer_hidden=6"],
+        ["model.tied=false"],
         ["model.kind=mention-hypergraph"],
         ["model.kind=mention-separators"],
     ],

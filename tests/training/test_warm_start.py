@@ -141,9 +141,7 @@ def _tags(kind: int) -> list[int]:
     return [4 * kind + 1 + role for role in range(4)]
 
 
-@pytest.mark.parametrize(
-    "changes", [[], ["model.tied=false"], ["model.scorer_hidden=5"], ["segmental.interactions=false"]]
-)
+@pytest.mark.parametrize("changes", [[], ["model.tied=false"], ["segmental.interactions=false"]])
 @pytest.mark.parametrize("kind", list(BY_TYPE))
 def test_scorer_copy_from_keeps_the_scores_of_labels_of_the_same_name(kind: str, changes: list[str]) -> None:
     start = trained(f"model.kind={kind}", *changes)
@@ -210,7 +208,7 @@ def test_inherited_follows_the_tokenizer_unless_the_text_is_read_or_one_is_set()
 
 
 def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> None:
-    start = WarmStart("start", trained("model.scorer_hidden=5"))
+    start = WarmStart("start", trained())
     rates = ["training.learning_rate=0.01", "training.start_learning_rate=0.002", "training.weight_decay=0.1"]
     for sentences, of_labels in ((OTHERS, 0.01), (read_sentences(HARBOUR), 0.002)):
         model = started(start.model, *rates, sentences=sentences)
@@ -218,8 +216,8 @@ def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> 
         groups = Trainer(model, sentences, [], tmp_path, learnt=learnt).optimisation.groups
         found = {name: options for options, group in groups.items() for name in group}
         assert found["model.encoder.words.trained"] == (0.002, 0.0)
-        assert found["model.encoder.spans.inputs"] == found["model.scorer.parts.from_spans"] == (0.002, 0.1)
-        assert found["model.scorer.start.weight"] == found["model.scorer.parts.last.weight"] == (of_labels, 0.1)
+        assert found["model.encoder.spans.inputs"] == (0.002, 0.1)
+        assert found["model.scorer.start.weight"] == found["model.scorer.parts.from_spans"] == (of_labels, 0.1)
 
 
 # -- runs ------------------------------------------------------------------------------------------------------------

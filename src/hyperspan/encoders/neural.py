@@ -19,7 +19,7 @@ from hyperspan.encoders.hub import read_pretrained
 from hyperspan.encoders.spans import SpanLinear, SpanLSTM
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.encoders.vectors import WordVectors, read_vectors, vectors_dimension
-from hyperspan.encoders.words import RowDropout, WordEmbedding
+from hyperspan.encoders.words import WordEmbedding
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
@@ -70,10 +70,10 @@ class NeuralEncoder(Encoder):
                 "words.dimension is 0, and words have no tags, clusters, characters nor transformer either; set one of them, "
                 "or words.dimension to 100"
             )
-        self.input_dropout = RowDropout(encoder.input_dropout, encoder.variational_dropout)
+        self.input_dropout = nn.Dropout(encoder.input_dropout)
         inputs = ([dimension] + [2 * encoder.hidden] * encoder.layers)[: encoder.layers]
         self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in inputs)
-        self.output_dropout = RowDropout(encoder.output_dropout, encoder.variational_dropout)
+        self.output_dropout = nn.Dropout(encoder.output_dropout)
         self.dimension = 2 * encoder.hidden if encoder.layers else dimension
         self.spans = SpanLSTM(self.dimension, encoder.span_hidden) if spans else None
 
@@ -175,12 +175,12 @@ class NeuralEncoder(Encoder):
         """(N, dimension) for every LSTM layer, or the word vectors if there are none; the last is h^w."""
         if batch.longest == 0:
             return [torch.zeros(0, self.dimension, device=batch.words.device)]
-        rows = self.input_dropout(self.vectors(batch), batch.sentence)
+        rows = self.input_dropout(self.vectors(batch))
         outputs = [] if self.layers else [rows]
         lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:
             assert isinstance(layer, nn.LSTM)
-            rows = self.output_dropout(word_states(layer, rows, lengths), batch.sentence)
+            rows = self.output_dropout(word_states(layer, rows, lengths))
             outputs.append(rows)
         return outputs
 
@@ -223,7 +223,7 @@ class NeuralEncoder(Encoder):
     def fuse(
         self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
-        if self.spans is None or not self.layers or self.config.model.scorer_hidden:
+        if self.spans is None or not self.layers:
             return None
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
         return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions, gaps))
@@ -233,7 +233,7 @@ class NeuralEncoder(Encoder):
 
     def span_layer(self, outputs: int, *, whole: bool = False) -> SpanLinear:
         """The span LSTM has read all words of a span, so `whole` makes no difference."""
-        return SpanLinear(self.dimension, self.config.encoder.span_hidden, outputs, self.config)
+        return SpanLinear(self.config.encoder.span_hidden, outputs)
 
 
 def _vectors(words: WordsConfig, sentences: Sequence[Sentence], advice: str = "") -> WordVectors | None:

@@ -106,7 +106,6 @@ class JoinClassifier(nn.Module):
         self.second, self.between = (nn.Linear(spans, hidden, bias=False) for _ in range(2))
         self.gap, self.kind = nn.Embedding(reach, hidden), nn.Embedding(types, hidden)
         self.further, self.last = nn.Linear(hidden, hidden), nn.Linear(hidden, types)
-        self.dropout = nn.Dropout(config.encoder.span_dropout)
         with torch.no_grad():
             self.last.bias.fill_(INITIAL_MENTION_BIAS)
             self.gap.weight.mul_(0.1)
@@ -125,7 +124,7 @@ class JoinClassifier(nn.Module):
             + self.gap(gap - 1)
             + self.kind(kind)
         )  # (pairs, hidden)
-        scores = self.last(torch.relu(self.further(self.dropout(torch.relu(together)))))
+        scores = self.last(torch.relu(self.further(torch.relu(together))))
         return scores.gather(1, kind[:, None])[:, 0].float()
 
 

@@ -38,7 +38,6 @@ def is_served(config: Config) -> bool:
         and (config.model.tied or not SERVED_KINDS[config.model.kind].discontinuous)
         and config.encoder.kind == "neural"
         and config.encoder.layers > 0
-        and not config.model.scorer_hidden
         and not config.transformer.name
         and (config.characters.encoder == "none" or config.characters.encoder in READERS)
     )

@@ -28,7 +28,7 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 SAME = {
-    "model": ("kind", "tied", "scorer_hidden"),
+    "model": ("kind", "tied"),
     "words": ("dimension", "lowercase", "tag_dimension", "cluster_dimension"),
     "characters": ("encoder", "dimension", "hidden"),
     "transformer": ("name", "pooling", "layers"),
