@@ -189,7 +189,7 @@ class CouplingConfig:
 
 @dataclass(frozen=True)
 class WordsConfig:
-    """Word vectors, and embeddings of part-of-speech tags and Brown clusters."""
+    """Word vectors, embeddings of part-of-speech tags, and Brown clusters."""
 
     vectors: str = _auto("")
     """Pretrained word vectors: a file (GloVe, word2vec, fastText, npz), `"bundled"` for the English vectors that come
@@ -208,9 +208,7 @@ class WordsConfig:
     tag_dimension: int = _number(0, 0, MOST_UNITS)
     """Dimension of part-of-speech embeddings, 32 in the paper. 0 for none: raw text has no tags."""
     clusters: str = ""
-    """A file of Brown clusters. Four prefixes of each word's bit string are embedded."""
-    cluster_dimension: int = _number(24, 1, MOST_UNITS)
-    """Dimension of the embedding of each of the four prefixes."""
+    """A file of Brown clusters, for the features of `encoder.kind = "handcrafted"`."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hyperspan import load
 from hyperspan.errors import InputError
 from hyperspan.inference.loading import KINDS
+from hyperspan.model_folders import folder_of
 from hyperspan.models import MODELS, load_model
 from hyperspan.models.scorers import SCORERS
 
@@ -57,6 +59,7 @@ def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_p
     ("line", "reason"),
     [
         ("model.scorer_hidden = 200", "the configuration has no key model.scorer_hidden; "),
+        ("words.cluster_dimension = 24", "the configuration has no key words.cluster_dimension; "),
         ("[dependence]", "the configuration has no key dependence; "),
         ('training.optimizer = "sgd"', "training.optimizer is 'sgd', but must be "),
     ],
@@ -70,6 +73,20 @@ def test_a_model_of_another_version_is_refused_by_name(line: str, reason: str, h
     sentence = str(error.value) if has_torch else refusal(str(tmp_path))
     assert sentence.startswith(f"{tmp_path / 'config.toml'} does not fit this version of hyperspan, so train the model")
     assert f": {reason}" in sentence and "\n" not in sentence
+
+
+@pytest.mark.parametrize("has_torch", [True, False])
+def test_a_neural_model_with_clusters_is_refused(has_torch: bool, tmp_path: Path) -> None:
+    shutil.copytree(folder_of("genia"), tmp_path / "old")
+    config = tmp_path / "old" / "config.toml"
+    config.write_text(config.read_text("utf-8").replace('clusters = ""', 'clusters = "brown.tsv"'), "utf-8")
+    if has_torch:
+        with pytest.raises(InputError) as error:
+            load_model(tmp_path / "old")
+    sentence = str(error.value) if has_torch else refusal(str(tmp_path / "old"))
+    assert sentence.startswith(
+        f"{config}: words.clusters is brown.tsv, but encoder.kind is neural, which reads no clusters"
+    )
 
 
 def test_the_variable_that_leaves_out_the_kernels_is_named() -> None:

@@ -279,16 +279,6 @@ def test_a_rare_word_is_read_by_its_fixed_vector_in_training_too(tmp_path: Path)
         assert word_vectors(mode, batch.words).tolist() == [[4, 5, 6]]
 
 
-def test_clusters_are_looked_at(tmp_path: Path) -> None:
-    clusters = tmp_path / "clusters.tsv"
-    clusters.write_text("0010\tlindau\t5\n0011\tamsel\t4\n110101\tferry\t3\n", encoding="utf-8")
-    model = new_model(Config().override([*SMALL, f"words.clusters={clusters}"]), corpus())
-    batch = model.collate([Sentence(["Lindau", "ferry", "tea"])])
-    assert batch.clusters.shape == (3, 4)
-    assert batch.clusters[2].tolist() == [0, 0, 0, 0]
-    assert len(set(batch.clusters[1].tolist())) == 2, "a path of six bits has prefixes of 4 and 6 bits"
-
-
 def as_folder(name: str, folder: Path) -> None:
     (folder / name).unlink()
     (folder / name).mkdir()
@@ -323,11 +313,8 @@ def test_a_compact_model_finds_the_same_among_words_it_still_knows(tmp_path: Pat
     vectors = tmp_path / "vectors.txt"
     words = ["zebra", "quagga", "okapi"]
     vectors.write_text("".join(f"{word} {i} 1 2\n" for i, word in enumerate(words)), encoding="utf-8")
-    clusters = tmp_path / "clusters.tsv"
-    clusters.write_text("0010\tlindau\t5\n0011\tokapi\t4\n1101\tquagga\t3\n0011\tzebra\t3\n", encoding="utf-8")
-    changes = ["words.dimension=3", f"words.vectors={vectors}", f"words.clusters={clusters}"]
+    changes = ["words.dimension=3", f"words.vectors={vectors}"]
     model = new_model(Config().override([*SMALL, *changes]), corpus()).eval()
-    assert compact(model).vocabulary.clusters == model.vocabulary.clusters
     small = compact(model, pretrained_words=1)
     assert small.vocabulary.words[small.vocabulary.trained :] == ["zebra"]
     assert small.config.words.vectors == "vectors.txt"

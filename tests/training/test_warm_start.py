@@ -339,10 +339,6 @@ def test_train_from_a_start_resumes_to_the_same_bits(place: Path, tmp_path: Path
             ["model.kind=tree"],
             "model.kind is tree, but .* has segmental; leave model.kind out, or start from another model",
         ),
-        (
-            ["words.clusters=src/hyperspan/examples/harbour.data"],
-            "a model that starts from .* has its clusters; leave words.clusters out",
-        ),
         (["model.kind=layered"], r"training.start is .*, but model.kind is layered, .*; set training.start = \"\""),
         (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, but only neural encoders can be taken over"),
         (

@@ -132,10 +132,10 @@ def _check_distillation(config: Config) -> None:
             f"distillation.teacher is {names}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental "
             "or discontinuous"
         )
-    if given.copy_embeddings and (config.words.vectors or config.words.clusters):
+    if given.copy_embeddings and config.words.vectors:
         raise InputError(
-            "words.vectors and words.clusters are read from files, but distillation.copy_embeddings takes over the teacher's; "
-            'set them to "", or distillation.copy_embeddings = false'
+            "words.vectors are read from a file, but distillation.copy_embeddings takes over the teacher's; "
+            'set words.vectors = "", or distillation.copy_embeddings = false'
         )
     if config.transformer.name and given.copy_embeddings:
         raise InputError(

@@ -40,7 +40,7 @@ from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
 """The maximum length of unlabelled sentences in words; longer ones are mostly tables and lists."""
-COPIED = ("encoder.words.", "encoder.tags.", "encoder.clusters.", "encoder.characters.")
+COPIED = ("encoder.words.", "encoder.tags.", "encoder.characters.")
 """The parameters that a student may copy from its teacher: all context-free word representations."""
 
 

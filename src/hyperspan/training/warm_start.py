@@ -29,7 +29,7 @@ from hyperspan.vocabulary import Vocabulary
 
 SAME = {
     "model": ("kind", "tied"),
-    "words": ("dimension", "lowercase", "tag_dimension", "cluster_dimension"),
+    "words": ("dimension", "lowercase", "tag_dimension"),
     "characters": ("encoder", "dimension", "hidden"),
     "transformer": ("name", "pooling", "layers"),
     "encoder": ("kind", "layers", "hidden", "span_hidden"),
@@ -99,11 +99,6 @@ def inherited(config: Config, start: Config, *, text_is_read: bool = False) -> C
 
     With `text_is_read`, keep the tokenizer that split the training text.
     """
-    if config.words.clusters:
-        raise InputError(
-            f"words.clusters is {config.words.clusters}, but a model that starts from {config.training.start} has its clusters; "
-            "leave words.clusters out"
-        )
     changes: dict[str, dict[str, Any]] = {"model": {}}
     for keys, must in ((SAME, True), (FOLLOWED, False)):
         for section, names in keys.items():
