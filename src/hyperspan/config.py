@@ -242,8 +242,6 @@ class TransformerConfig:
     window: int = _number(0, 0)
     """How many subwords the encoder reads at once. 0 for as many as it can. Longer sentences are read in several
     windows."""
-    stride: int = _number(0, 0)
-    """Subwords from the start of one window to the start of the next. 0 for half a window."""
     context: int = _number(0, 0)
     """Words of the document that the encoder reads before and after each sentence."""
     gradient_checkpointing: bool = False
@@ -305,12 +303,8 @@ class JointConfig:
     within: Literal["none", "parameters", "spans"] = "none"
     """The score of a mention and a wider one of another label that begins at the same word: `none`, `parameters` or
     `spans`."""
-    rank: int = _number(8, 1, MOST_UNITS)
-    """Rank of the scores from span vectors (`spans`)."""
     groups: tuple[tuple[str, ...], ...] = ()
     """Lists of labels that depend on each other. Default: chosen from the training sentences."""
-    group_size: int = _number(5, 1, 8)
-    """The most labels of a group that training chooses. The cost is 4 to the power of this."""
 
 
 @dataclass(frozen=True)
@@ -331,8 +325,6 @@ class DiscontinuousConfig:
 class JoinedConfig:
     """The model `joined`. The limits in `discontinuous` apply to its mentions, too."""
 
-    hidden: int = _number(128, 1, MOST_UNITS)
-    """Hidden units of the classifier that decides whether two parts belong together."""
     threshold: float = _number(0.5, 0, 1)
     """The least probability at which two parts are joined. Training chooses it on dev at the end."""
 
@@ -357,15 +349,6 @@ class FofeConfig:
     """Dropout on the output of each layer."""
     threshold: float = _number(0.3, 0, 1)
     """The least probability of a mention. Training chooses it on dev at the end."""
-    forgetting_factor: float = _number(0.5, 0, 1)
-    """α: the vector of a word is multiplied by this for each word of distance."""
-    character_forgetting_factor: float = _number(0.8, 0, 1)
-    """The same for characters: the vector of a character is multiplied by this for each character of distance."""
-    overlapping_rate: float = _number(0.36, 0, 1)
-    """The fraction of spans without a mention, but overlapping one, that training uses as negatives. They are drawn
-    anew in every step."""
-    disjoint_rate: float = _number(0.09, 0, 1)
-    """The fraction of spans that overlap no mention that training uses as negatives."""
 
 
 @dataclass(frozen=True)
@@ -378,14 +361,6 @@ class KatiyarCardieConfig:
     """Dropout on the output of that LSTM."""
     threshold: float = _number(0.3, 0, 1)
     """The least probability of a label. Training chooses it on dev at the end."""
-
-
-@dataclass(frozen=True)
-class TransitionConfig:
-    """The model `transition`."""
-
-    dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on the input of the action scores."""
 
 
 @dataclass(frozen=True)
@@ -414,12 +389,9 @@ class TrainingConfig:
     """`adam`, or `adamw` (decoupled weight decay)."""
     learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
-    schedule: Literal["constant", "decay", "cosine", "plateau"] = _auto("decay")
-    """`constant`, `decay`, `cosine` or `plateau`, each after a linear warm-up. `decay` is
-    `learning_rate / (1 + learning_rate_decay * epoch)`; `cosine` falls to 0 over all epochs; `plateau` falls when dev
-    F1 stops rising, and ends training when that no longer helps."""
-    learning_rate_decay: float = _number(0.05, 0)
-    """How fast the learning rate falls with the schedule `decay`."""
+    schedule: Literal["constant", "cosine", "plateau"] = _auto("constant")
+    """`constant`, `cosine` or `plateau`, each after a linear warm-up. `cosine` falls to 0 over all epochs; `plateau`
+    falls when dev F1 stops rising, and ends training when that no longer helps."""
     plateau_factor: float = _number(0.1, 0.001, 0.999)
     """The schedule `plateau` multiplies the learning rate by this."""
     plateau_patience: int = _number(3, 0)
@@ -448,10 +420,6 @@ class TrainingConfig:
     ema_decay: float = _auto(0.0, 0, 0.99999)
     """Decay of the exponential moving average of the parameters. The average is what is evaluated and kept. 0 for
     none."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """`bfloat16` runs matrix products in half precision on a CUDA device."""
-    checkpoint_minutes: float = _number(10.0, 0)
-    """Minutes between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
 
 
 @dataclass(frozen=True)
@@ -469,9 +437,6 @@ class DistillationConfig:
     all."""
     gold_weight: float = _number(0.5, 0, 1)
     """Weight of the gold loss on training sentences. The loss from the teacher has the rest."""
-    temperature: float = _number(1.0, 0.01, 1000)
-    """The teacher's scores are divided by this. Above 1, the student learns more about mentions that the teacher finds
-    unlikely."""
     copy_embeddings: bool = True
     """Whether the student begins with the vocabulary, word vectors and characters of its teacher; with several, of the
     first."""
@@ -525,7 +490,6 @@ class Config:
     cascaded: CascadedConfig = CascadedConfig()
     fofe: FofeConfig = FofeConfig()
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()
-    transition: TransitionConfig = TransitionConfig()
     training: TrainingConfig = TrainingConfig()
     partial: PartialConfig = PartialConfig()
     distillation: DistillationConfig = DistillationConfig()

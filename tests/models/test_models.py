@@ -82,7 +82,7 @@ HANDCRAFTED_VARIANTS = {
     ],
 }
 OWN = {
-    "fofe": ["fofe.hidden=48", "fofe.overlapping_rate=1", "fofe.disjoint_rate=1"],
+    "fofe": ["fofe.hidden=48"],
     "katiyar-cardie": ["encoder.hidden=32", "katiyar_cardie.label_hidden=48"],
 }
 """What a kind needs to learn so few sentences."""

@@ -30,7 +30,7 @@ from tests.training.test_loop import same_result, train_command
 
 HARBOUR = "src/hyperspan/examples/harbour.data"
 PLAIN = [
-    *("training.schedule=decay", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),
+    *("training.schedule=constant", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),
     *("encoder.input_dropout=0", "encoder.output_dropout=0"),
 ]
 SMALL = ["words.dimension=10", "encoder.hidden=8", "encoder.span_hidden=6", *PLAIN]

@@ -88,7 +88,6 @@ MAY_CHANGE = {
     "plateau_patience",
     "plateau_reductions",
     "eval_epochs",
-    "checkpoint_minutes",
     "micro_batch_size",
     "temperature",
     "temperatures",

@@ -189,13 +189,10 @@ class Distillation:
 
     @torch.no_grad()
     def _teacher(self, part: MicroBatch) -> Distribution:
-        """The mean of the teachers' distributions, each computed in the precision that it was trained in."""
+        """The mean of the teachers' distributions."""
         found: list[Distribution] = []
         for teacher, batch, order in zip(self.teachers, part.teacher_batches, self.orders, strict=True):
-            half = teacher.config.training.precision == "bfloat16"
-            with torch.autocast("cuda", torch.bfloat16, enabled=half and teacher.device.type == "cuda"):
-                scores = teacher(batch, self.config.temperature)
-            whole = teacher.scorer.distribution(scores, batch.lengths)
+            whole = teacher.scorer.distribution(teacher(batch), batch.lengths)
             found.append(whole if order is None else whole.restrict(order))
         return found[0].geometric_mean(found[1:])
 
@@ -205,7 +202,7 @@ def _read_alike(one: Recognizer, other: Recognizer) -> bool:
 
     def reading(model: Recognizer) -> tuple[object, ...]:
         given = model.config.transformer
-        windows = (given.window, given.stride, given.context, given.pooling) if given.name else ()
+        windows = (given.window, given.context, given.pooling) if given.name else ()
         kind = model.config.encoder.kind
         return kind == "neural", model.encoder.reads_characters, windows, replace(model.vocabulary, labels=[])
 

@@ -37,6 +37,9 @@ from hyperspan.training.objectives import GoldObjective, MicroBatch, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters, Optimisation, mixed_seed
 from hyperspan.types import Sentence, trusted_mention
 
+CHECKPOINT_SECONDS = 600.0
+"""Seconds between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
+
 
 class Trainer:
     """Trains a model and keeps its best version, by F1 on dev, in a folder."""
@@ -146,7 +149,7 @@ class Trainer:
                         learning_rate=self.optimisation.learning_rate(),
                     )
                 )
-            if time.monotonic() - self.saved > self.config.checkpoint_minutes * 60:
+            if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                 self._add_losses(losses)
                 self.save_checkpoint()
         self._add_losses(losses)

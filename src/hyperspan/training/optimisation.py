@@ -107,11 +107,9 @@ class Optimisation:
 
     def _add_gradients(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
         """Compute the gradients of the mean loss over the sentences; return sums as `take_step` does."""
-        half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
         sums = torch.zeros(2, device=self.model.device)
         for part in parts:
-            with torch.autocast("cuda", torch.bfloat16, enabled=half):
-                loss = self.objective.loss(part, self.lm_loss)
+            loss = self.objective.loss(part, self.lm_loss)
             total = loss.values.sum()
             (total / sentences).backward()
             sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
@@ -128,7 +126,7 @@ class Optimisation:
             return highest * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
         if config.schedule == "plateau":
             return highest * config.plateau_factor**self.reductions
-        return highest / (1 + config.learning_rate_decay * int(epoch)) if config.schedule == "decay" else highest
+        return highest
 
     @contextmanager
     def averaged(self) -> Iterator[None]:

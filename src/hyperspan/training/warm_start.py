@@ -36,7 +36,7 @@ SAME = {
     "segmental": ("interactions",),
 }
 """Keys that must equal those of the trained model, by section: otherwise its parameters would not fit."""
-FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "stride", "context")}
+FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "context")}
 """Keys that follow the trained model unless the user sets them. The tokenizer version does not: a newer one splits
 other scripts better, and the scripts that the model knows in the same way."""
 MOST_COMPARED = 2_000

@@ -20,7 +20,7 @@ from hyperspan.types import Sentence
 RESULTS, SETTINGS, RUNS = "results.jsonl", "settings.json", "runs"
 """The files in the folder of a curve: a line per finished run, the common settings, and the runs in progress."""
 PICTURES = ("curve.json", "curve.png", "curve.svg")
-WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0, "checkpoint_minutes": 0.0}
+WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0}
 """Keys of the section training in which the runs of one curve may differ."""
 
 
