@@ -128,9 +128,6 @@ class ModelConfig:
     tokenizer: str = "words"
     """The tokenizer of raw text: `words`, or `split`, which also splits at hyphens, slashes, commas, dots and pluses
     inside words. It applies to training documents without tokens and to all text in inference."""
-    tokenizer_version: int = _number(2, 1)
-    """The version of the tokenizer. Version 2 splits scripts without spaces into characters. A model always uses the
-    version it was trained with."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.labels = tuple(vocabulary.labels)
-        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+        self.tokenizer = Tokenizer(config.model.tokenizer)
         width = config.model.max_width
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""

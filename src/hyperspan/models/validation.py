@@ -29,12 +29,6 @@ def validate(config: Config) -> None:
     _check_name("encoder.kind", config.encoder.kind, ENCODERS)
     _check_name("model.tokenizer", model.tokenizer, TOKENIZERS)
     encoder = ENCODERS[config.encoder.kind]
-    if model.tokenizer_version not in (versions := TOKENIZERS[model.tokenizer]):
-        raise InputError(
-            f"model.tokenizer_version is {model.tokenizer_version}, but this hyperspan has the versions "
-            f"{', '.join(map(str, versions))} of the tokenizer {model.tokenizer}; choose one of them, or use the hyperspan that the "
-            "model was trained with"
-        )
     if kind.needs_vectors and not encoder.dense:
         others = ", ".join(name for name, other in MODELS.working() if not other.needs_vectors)
         raise InputError(

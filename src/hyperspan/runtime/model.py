@@ -71,7 +71,7 @@ class RuntimeModel:
             raise InputError(f"{folder / 'config.toml'}: {error}") from None
         check_names_of(folder, config, vocabulary)
         self.labels, self.kind = tuple(vocabulary.labels), SERVED_KINDS[config.model.kind]
-        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+        self.tokenizer = Tokenizer(config.model.tokenizer)
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         calibration = config.calibration.of(self.labels, config.model.temperature)

@@ -222,7 +222,7 @@ def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]], c
     `read` returns the sentences of a corpus; those of plain text get `context` words of document context.
     """
     path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
-    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+    tokenizer = Tokenizer(config.model.tokenizer)
     sentences = chain.from_iterable(_sentences_of(file, tokenizer, read, context) for file in _parts(path))
     found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
     if not found:

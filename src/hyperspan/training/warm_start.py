@@ -37,8 +37,7 @@ SAME = {
 }
 """Keys that must equal those of the trained model, by section: otherwise its parameters would not fit."""
 FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "context")}
-"""Keys that follow the trained model unless the user sets them. The tokenizer version does not: a newer one splits
-other scripts better, and the scripts that the model knows in the same way."""
+"""Keys that follow the trained model unless the user sets them."""
 MOST_COMPARED = 2_000
 """The number of training sentences used to compare new labels with those of the trained model."""
 SMALL_PROBABILITY = 0.01
