@@ -166,25 +166,6 @@ class CalibrationConfig:
 
 
 @dataclass(frozen=True)
-class CouplingConfig:
-    """Couplings between mentions, of the models `segmental` and `joint`. A pair of mentions that overlap or touch
-    belongs to a family, by how the two lie to each other. `hyperspan calibrate --couplings` chooses the values; without
-    them nothing is coupled."""
-
-    both: Mapping[str, float] = _by_label(-1000, 1000)
-    """Added to the score of a set that contains both mentions of a pair, by family."""
-    balance: Mapping[str, float] = _by_label(-1000, 1000)
-    """How much of the average effect of `coupling.both` each mention of a pair is compensated for, by family. 0 is
-    none, 1 is all."""
-    mention: float = _number(0.0, -1000, 1000)
-    """Added to the score of each mention that is in a pair."""
-    least: float = _number(0.003, 1e-6, 1)
-    """The least product of the probabilities of two mentions at which they are a pair."""
-    most: int = _number(8, 2, 12)
-    """The most mentions that depend on each other. The cost is 2 to the power of this."""
-
-
-@dataclass(frozen=True)
 class WordsConfig:
     """Word vectors, embeddings of part-of-speech tags, and Brown clusters."""
 
@@ -411,9 +392,6 @@ class TrainingConfig:
     """Weight of an auxiliary language-model loss, which predicts the words before and after each word. 0 for none."""
     tune_mention_bias: bool = False
     """Whether training ends by choosing `model.mention_bias`, by F1 on dev."""
-    tune_couplings: bool = False
-    """Whether training ends by choosing the section `coupling`, by the likelihood of dev. Dev needs 500 mentions or
-    more."""
     ema_decay: float = _auto(0.0, 0, 0.99999)
     """Decay of the exponential moving average of the parameters. The average is what is evaluated and kept. 0 for
     none."""
@@ -474,7 +452,6 @@ class Config:
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
     calibration: CalibrationConfig = CalibrationConfig()
-    coupling: CouplingConfig = CouplingConfig()
     words: WordsConfig = WordsConfig()
     characters: CharactersConfig = CharactersConfig()
     transformer: TransformerConfig = TransformerConfig()

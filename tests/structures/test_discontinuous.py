@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
-from hyperspan.structures.constraints import PartialMarks, mask_of
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import (
     discontinuous_hypergraph,
@@ -222,18 +222,6 @@ def test_inference_mode_bears_everything() -> None:
         case = gap_case(SMALL[0], seed=1)
         np.testing.assert_allclose(case.vectorised.entropy.numpy(), [brute.entropy for brute in case.brute])
         assert len(case.vectorised.condition(forbid=[[GAP], []]).topk(2)[0]) == 2
-
-
-def test_masks_say_the_same_as_mentions_of_one_part() -> None:
-    case = gap_case(SMALL[0], seed=4)
-    require, forbid = [[(0, 1, 0)], []], [[(1, 3, 0)], [(0, 1, 0)]]
-    masks = [torch.from_numpy(mask_of(sets, (2, 4, 2, 1))) for sets in (require, forbid)]
-    listed, masked = case.vectorised.condition(require, forbid), case.vectorised.condition(*masks)
-    torch.testing.assert_close(masked.marginals, listed.marginals)
-    torch.testing.assert_close(
-        case.vectorised.condition(masks[0], [[GAP], []]).log_partition,
-        case.vectorised.condition(require, [[GAP], []]).log_partition,
-    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ BENCHMARKS = {
     "learning-curve": "F1 and training time by corpus size, compared with spaCy's spancat",
     "active": "words of labelling that hyperspan suggest saves, compared with random order",
     "partial": "F1 from partial annotation, compared with full annotation and with treating unknown as absent",
-    "dependence": "probability of gold mention sets with and without dependence between mentions",
     "discontinuous": "F1 on discontinuous mentions, compared with other ways to treat them",
     "cost": "time and memory of a configuration, in training and in inference",
     "bulk": "bulk jobs from raw text to shards, with several workers for one GPU",

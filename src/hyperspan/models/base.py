@@ -89,11 +89,6 @@ class Model(nn.Module):
         return False
 
     @classmethod
-    def can_couple(cls, config: Config) -> bool:
-        """Whether couplings between mentions can be fitted to the model."""
-        return False
-
-    @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
         """Complete the configuration with values that this model derives from the training sentences, unless given."""
         return config

@@ -17,8 +17,6 @@ from hyperspan.models.base import Model
 from hyperspan.models.scorers import SCORERS, WeightColumns
 from hyperspan.models.tuning import tune
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.coupled import CoupledHypergraph
-from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
@@ -88,13 +86,6 @@ class Recognizer(Model):
 
     def distribution_of(self, batch: Batch) -> Distribution:
         """The distribution of a batch that is already collated."""
-        base, given = self.uncoupled(batch), self.config.coupling
-        if not given.both:
-            return base
-        return CoupledHypergraph.of(base, Couplings(**vars(given)))
-
-    def uncoupled(self, batch: Batch) -> Any:
-        """The distribution of a batch without couplings."""
         model = self.config.model
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
@@ -125,10 +116,6 @@ class Recognizer(Model):
     @classmethod
     def can_calibrate(cls, config: Config) -> bool:
         return SCORERS[config.model.kind].can_calibrate
-
-    @classmethod
-    def can_couple(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].can_couple
 
     @classmethod
     def can_learn_from_teachers(cls, config: Config) -> bool:

@@ -35,14 +35,6 @@ from hyperspan.batching import batches_by_length
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.models.base import Model
 from hyperspan.models.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
-from hyperspan.models.coupling import (
-    ALL,
-    ENOUGH_MENTIONS,
-    CoupledBatch,
-    CouplingFit,
-    components_of,
-    fit_couplings,
-)
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -211,10 +203,7 @@ def tune(model: Recognizer, sentences: Sequence[Sentence]) -> None:
         _set(model, "model", mention_bias=best_mention_bias(model, sentences))
     _set(model, "model", temperature=1.0)
     _set(model, "calibration", temperatures={}, biases={})
-    _set(model, "coupling", both={}, balance={}, mention=0.0)
     tune_calibration(model, sentences)
-    if model.config.training.tune_couplings:
-        tune_couplings(model, sentences)
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
@@ -236,36 +225,6 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
     temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
     _set(model, "calibration", temperatures=temperatures, biases=biases)
     return fit
-
-
-def annotated_in_full(model: Model, sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences that are annotated with all labels of a model, from which couplings can be fitted."""
-    return [sentence for sentence in sentences if model.marks([sentence]) is None]
-
-
-def tune_couplings(model: Recognizer, sentences: Sequence[Sentence]) -> CouplingFit | None:
-    """Fit couplings between mentions; return None if dev is too small or they do not help."""
-    _set(model, "coupling", both={}, balance={}, mention=0.0)
-    complete = annotated_in_full(model, sentences)
-    count = sum(len(_known_gold(model, sentence)) for sentence in complete)
-    if not model.scorer.can_couple or count < ENOUGH_MENTIONS:
-        return None
-    given = model.config.coupling
-    limits = replace(ALL, least=given.least, most=given.most)
-    fit = fit_couplings(list(components_of(_bases(model, complete), limits)), len(complete), limits)
-    if fit is not None:
-        chosen = fit.couplings
-        _set(model, "coupling", both=chosen.both, balance=chosen.balance, mention=chosen.mention)
-    return fit
-
-
-def _bases(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[CoupledBatch]:
-    """The distributions of sentences before coupling, and their gold mentions."""
-    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
-        given = [sentences[number] for number in numbers]
-        with torch.inference_mode():
-            base = model.uncoupled(model.collate(given))
-        yield CoupledBatch(base, [_known_gold(model, sentence) for sentence in given], numbers)
 
 
 def _between(had: float, best: float, mentions: int) -> float:

@@ -10,7 +10,6 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.registry import MODELS, model_class
-from hyperspan.structures.coupling import FAMILIES
 from hyperspan.text.tokenize import TOKENIZERS
 
 
@@ -43,7 +42,6 @@ def validate(config: Config) -> None:
         raise InputError(
             f"calibration has values by label, but model.kind {model.kind} has one temperature for all; leave them out"
         )
-    _check_coupling(config, kind.can_couple(config))
     if model.discontinuous == "hull" and kind.finds_discontinuous(config):
         raise InputError(
             f'model.discontinuous is hull, but model.kind {model.kind} learns the parts of mentions; set it to "drop"'
@@ -53,20 +51,6 @@ def validate(config: Config) -> None:
     _check_distillation(config)
     if config.training.start:
         _check_warm_start(config)
-
-
-def _check_coupling(config: Config, can_couple: bool) -> None:
-    given = config.coupling
-    if (given.both or given.balance) and not can_couple:
-        raise InputError(
-            f"coupling has values by family, but mentions of model.kind {config.model.kind} cannot be coupled; leave them out"
-        )
-    known = sorted({*given.both, *given.balance} - set(FAMILIES))
-    if known or set(given.both) != set(given.balance):
-        raise InputError(
-            f"coupling.both has {', '.join(given.both) or 'nothing'} and coupling.balance has {', '.join(given.balance) or 'nothing'}, but "
-            f"both must have the same keys of {', '.join(FAMILIES)}; hyperspan calibrate chooses them"
-        )
 
 
 def _check_corpora(data: DataConfig) -> None:

@@ -24,7 +24,6 @@ from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
 from hyperspan.runtime.weights import check_no_clusters, encoder_weights, expected_shapes
-from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
@@ -81,13 +80,7 @@ class RuntimeModel:
                 "the section [calibration]"
             )
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
-        if config.coupling.both:
-            try:
-                Couplings(**vars(config.coupling))
-            except ValueError as error:
-                raise InputError(f"{folder / 'config.toml'} has couplings that cannot be: {error}") from None
-        # Skipping a word would change the couplings of its neighbours' mentions.
-        own_margin = (not config.coupling.both and config.segmental.skip_margin) or math.inf
+        own_margin = config.segmental.skip_margin or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
         self._tensors = tensors = TensorFile(folder / "model.safetensors")

@@ -20,7 +20,7 @@ from hyperspan.structures.common import check_count, check_no_nan, in_float64
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.discontinuous_events import Events, events_of
-from hyperspan.structures.discontinuous_given import Known, known_of, known_of_marks
+from hyperspan.structures.discontinuous_given import AnySets, Known, known_of, known_of_marks
 from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
 from hyperspan.structures.discontinuous_menus import (
     Menus,
@@ -37,7 +37,7 @@ from hyperspan.structures.discontinuous_scores import (
     mean_scores,
     part_rows,
 )
-from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
+from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
@@ -45,9 +45,7 @@ from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.teaching import widened, without_expected
 
-AnySets = Sequence[Iterable[AnyMention]]
 """One collection of mentions, contiguous or discontinuous, for each sentence of a batch."""
-AnyConstraint = AnySets | Tensor
 """Such mentions, or a boolean mask (B, n, c, m) for contiguous ones."""
 
 
@@ -233,24 +231,18 @@ class DiscontinuousHypergraph(Distribution):
     def _joined(self, known: Known) -> Known:
         return known if self.known is None else self.known.joined(known)
 
-    def _known_of(self, require: AnyConstraint | None, forbid: AnyConstraint | None) -> Known:
-        close = self.scores.close
-        longer, *short = known_of(require, forbid, self.lengths, close.shape, self.limits_of_mentions)
-        masks = tensor_masks(short[0], short[1], self.lengths, close)
-        required, forbidden = (mask.numpy(force=True) for mask in masks)
-        return replace(longer, required=required, forbidden=forbidden)
+    def _known_of(self, require: AnySets | None, forbid: AnySets | None) -> Known:
+        return known_of(require, forbid, self.lengths, self.scores.close.shape, self.limits_of_mentions)
 
-    def condition(
-        self, require: AnyConstraint | None = None, forbid: AnyConstraint | None = None
-    ) -> DiscontinuousHypergraph:
+    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> DiscontinuousHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m) for contiguous mentions.
+        Each argument is a collection of mentions per sentence.
         """
         known = self._joined(self._known_of(require, forbid))
         return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
 
-    def constraint_log_prob(self, require: AnyConstraint | None = None, forbid: AnyConstraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Tensor:
         return self._log_prob_given(self._known_of(require, forbid))
 
     def restrict(self, types: Sequence[int]) -> DiscontinuousHypergraph:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.structures.constraints import CONTRADICTION, constraint_masks, inside
+from hyperspan.structures.constraints import constraint_masks
 from hyperspan.structures.expected_f1 import expected_f1
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
@@ -186,16 +186,15 @@ class ArrayHypergraph:
 
     # -- other distributions --------------------------------------------------------------------------------------
 
-    def condition(
-        self, require: MentionSets | np.ndarray | None = None, forbid: MentionSets | np.ndarray | None = None
-    ) -> ArrayHypergraph:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> ArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
+        Each argument is a collection of mentions per sentence.
         """
-        required, forbidden = constraint_masks(require, forbid, self.lengths, self.scores.close.shape)
-        if (required & (forbidden | ~inside(self.lengths, self.scores.close.shape))).any():
-            raise ValueError(CONTRADICTION)
+        return self.given(*constraint_masks(require, forbid, self.lengths, self.scores.close.shape))
+
+    def given(self, required: np.ndarray, forbidden: np.ndarray) -> ArrayHypergraph:
+        """The same for masks (B, n, c, m) that are already validated."""
         absent, present, extend, close, branch = (array.copy() for array in self._untied().scores if array is not None)
         longer = (
             required[:, :, ::-1].cumsum(2)[:, :, ::-1] > required
