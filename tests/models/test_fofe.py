@@ -16,7 +16,7 @@ from hyperspan.config import Config
 from hyperspan.encoders.base import batch_layout
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.models import new_model
+from hyperspan.models import fofe, new_model
 from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
 from hyperspan.models.validation import validate
 from hyperspan.training.loop import Trainer, dev_scores
@@ -130,15 +130,15 @@ def test_the_best_sets_are_those_of_independent_spans(length: int, width: int, s
     )
 
 
-def test_all_mentions_and_some_of_the_other_spans_are_learnt_from() -> None:
+def test_all_mentions_and_some_of_the_other_spans_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = Sentence([*"abcdef"], [Mention(1, 3, "PER"), Mention(2, 3, "GPE"), Mention(2, 3, "LOC")])
     gold = [{(1, 3, 4), (2, 3, 1), (2, 3, 2)}]
     expected = {(1, 2): 4, (2, 2): 1}  # of two types on a span the first
 
     def learnt(overlapping: float, disjoint: float) -> dict[tuple[int, int], int]:
-        model = model_with(
-            "model.max_width=4", f"fofe.overlapping_rate={overlapping}", f"fofe.disjoint_rate={disjoint}"
-        )
+        monkeypatch.setattr(fofe, "OVERLAPPING_RATE", overlapping)
+        monkeypatch.setattr(fofe, "DISJOINT_RATE", disjoint)
+        model = model_with("model.max_width=4")
         batch = model.collate([sentence])
         kinds, starts, ends = model._learnt_from(gold, batch, batch_layout(batch, model.config), 4)
         return dict(zip(zip(starts.tolist(), ends.tolist(), strict=True), kinds.tolist(), strict=True))

@@ -7,7 +7,6 @@ BENCHMARKS = {
     "decode": "many sentences at once, as a share of the machine's peak matrix throughput",
     "latency": "one sentence at a time, and startup of the command",
     "train": "steps of the training loop",
-    "parallel": "training with one process and with two",
     "learning-curve": "F1 and training time by corpus size, compared with spaCy's spancat",
     "active": "words of labelling that hyperspan suggest saves, compared with random order",
     "partial": "F1 from partial annotation, compared with full annotation and with treating unknown as absent",

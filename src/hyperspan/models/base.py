@@ -72,7 +72,7 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.labels = tuple(vocabulary.labels)
-        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+        self.tokenizer = Tokenizer(config.model.tokenizer)
         width = config.model.max_width
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""
@@ -122,11 +122,6 @@ class Model(nn.Module):
     @classmethod
     def check(cls, config: Config) -> None:
         """Raise an InputError if a configuration asks for something that this model cannot do."""
-
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        """The dropout rates of this model, without its encoder, by configuration key."""
-        return {}
 
     @property
     def device(self) -> torch.device:

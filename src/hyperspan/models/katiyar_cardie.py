@@ -71,10 +71,6 @@ class KatiyarCardie(Model):
         self.from_state = nn.Linear(hidden, labels, bias=False)
         self.register_buffer("links", torch.from_numpy(links(len(self.labels))).float(), persistent=False)
 
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        return {"katiyar_cardie.dropout": config.katiyar_cardie.dropout}
-
     def _outside(self, words: int) -> Tensor:
         """(words, labels) of 0 and 1: only O, the labels before a sentence's first word."""
         return nn.functional.one_hot(torch.full((words,), OUTSIDE, device=self.device), len(self.embedding)).float()

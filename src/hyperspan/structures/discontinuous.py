@@ -38,7 +38,6 @@ from hyperspan.structures.discontinuous_scores import (
     part_rows,
 )
 from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of
@@ -199,32 +198,6 @@ class DiscontinuousHypergraph(Distribution):
             below = without_expected(below, inner, dict(zip(inner, uses, strict=True)))
             total = (first.entropy + below.sum((1, 2))).to(self.scores.close)
         return total if differentiable else total.detach()
-
-    @torch.no_grad()
-    def expected_f1(self, mention_sets: AnySets) -> np.ndarray:  # type: ignore[override]
-        sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        exact = self._like(self.scores.in_float64())
-        total = finite(exact.log_partition).numpy(force=True)
-
-        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and that times the expected number of given mentions if each mention weighs t times as much."""
-            scores = exact.scores
-            more = float(np.log(t))
-            some = exact._like(replace(scores, close=scores.close + more, last=scores.last + more))
-            return np.exp(some.log_partition.numpy(force=True) - total), np.array(some._expected_hits(sets))
-
-        return expected_f1_of(
-            [len(some) for some in sets], tilted, exact.log_prob([()] * len(sets)).exp().numpy(force=True)
-        )
-
-    def _expected_hits(self, sets: AnySets) -> list[float]:
-        """For each sentence, the expected number of these mentions in its set."""
-        menus, alone, goes_on = self._probable()
-        allow = self.limits_of_mentions.allow
-        return [
-            sum(_probability(menus, alone, goes_on, b, one) for one in some if allow(one))
-            for b, some in enumerate(sets)
-        ]
 
     # -- given, and of some types ---------------------------------------------------------------------------------
 

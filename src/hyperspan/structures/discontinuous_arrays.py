@@ -22,7 +22,6 @@ from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.discontinuous_menus import PartArrays, best_mentions, probability_of, probable_mentions
 from hyperspan.structures.discontinuous_menus_c import ArrayMenus
 from hyperspan.structures.discontinuous_sampling import draw_mentions
-from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
@@ -137,24 +136,6 @@ class DiscontinuousArrayHypergraph:
         events = exact._events(menus)
         below = events.marginals * MenuEntropies(menus).events()
         return events.entropy + below.sum((1, 2, 3))
-
-    def expected_f1(self, mention_sets: AnySets) -> np.ndarray:
-        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
-        sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        exact, allow = self._in_float64(), self.limits_of_mentions.allow
-        total = exact.log_partition
-
-        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
-            first = exact.first._replace(close=exact.first.close + np.log(t))
-            longer = exact.longer._replace(last=exact.longer.last + np.log(t))
-            some = exact._like(first, longer)
-            hits = [
-                sum(some._probable.probability(b, one) for one in given if allow(one)) for b, given in enumerate(sets)
-            ]
-            return np.exp(some.log_partition - total), np.array(hits)
-
-        return expected_f1_of([len(some) for some in sets], tilted, np.exp(exact.log_prob([()] * len(sets))))
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

@@ -87,10 +87,6 @@ class Distribution(ABC):
         """(B,): the entropy of the distribution over mention sets, in nats."""
         raise self._not_supported("entropy")
 
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
-        raise self._not_supported("expected_f1")
-
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent samples of each sentence's set; the same generator state gives the same samples."""
         raise self._not_supported("sample")

@@ -8,7 +8,6 @@ independent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import check_count, check_possible, draw
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
-from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.joint_kbest import GroupTables, best_sets
 from hyperspan.structures.joint_rows import ending_probabilities, row_entropy, walk
 from hyperspan.structures.joint_scores import JointScores, check_groups, pair_uses
@@ -72,10 +70,6 @@ class JointSegmentalHypergraph(Distribution):
 
     def _in_float64(self) -> JointSegmentalHypergraph:
         return self._like(self.scores.in_float64())
-
-    def _tilted(self, more: float) -> JointSegmentalHypergraph:
-        """The distribution with `more` added to the score of each mention."""
-        return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))
 
     @property
     def _room(self) -> Tensor:
@@ -178,25 +172,6 @@ class JointSegmentalHypergraph(Distribution):
         exact = self._in_float64()
         found = [row_entropy(scores, exact._room) for scores in exact._groups()]
         return self._by_start(found).sum((1, 2)).to(self.scores.close)
-
-    @torch.no_grad()
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        sets = check_mentions(mention_sets, self.lengths, self.types)
-        exact = self._in_float64()
-        total = finite(exact.log_partition).numpy(force=True)
-
-        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
-            some = exact._tilted(float(np.log(t)))
-            marginals = some.marginals.numpy(force=True)
-            hits = [
-                sum(float(marginals[b, i, j - i - 1, k]) for i, j, k in mentions if j - i <= self.max_width)
-                for b, mentions in enumerate(sets)
-            ]
-            return np.exp(some.log_partition.numpy(force=True) - total), np.array(hits)
-
-        empty = exact.log_prob([()] * len(sets)).exp().numpy(force=True)
-        return expected_f1_of([len(some) for some in sets], tilted, empty)
 
     # -- given, and of some types ---------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
-from hyperspan.structures.expected_f1 import expected_f1
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets
 from hyperspan.structures.places import sets_of_rows
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
@@ -169,15 +168,6 @@ class SegmentalHypergraph(Distribution):
         per_row = layout.unpack_widths(entropy_term(log_stopped))
         per_choice = layout.unpack_extensions(posteriors.extended * bernoulli_entropy.masked_fill(certain, 0.0))
         return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_choice.sum((1, 2, 3))
-
-    @torch.no_grad()
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        edges = self._in_float64().edge_marginals
-        assert edges.branch is not None
-        absent, extend, close, branch = (
-            each.cpu().numpy() for each in (edges.absent, edges.extend, edges.close, edges.branch)
-        )
-        return expected_f1(absent, extend, close, branch, mention_sets)
 
     def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.

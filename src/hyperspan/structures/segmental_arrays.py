@@ -13,7 +13,6 @@ import numpy as np
 from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.structures.constraints import constraint_masks
-from hyperspan.structures.expected_f1 import expected_f1
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
 from hyperspan.structures.segmental_kbest import best_sets
@@ -104,12 +103,6 @@ class ArrayHypergraph:
                     expected = np.where(probability > 0, score * probability, 0.0)
                 total -= expected.reshape(len(total), -1).sum(1)
         return np.maximum(total, 0.0)
-
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
-        edges = self._in_float64()._untied()._results.edges
-        assert edges is not None and edges.branch is not None
-        return expected_f1(edges.absent, edges.extend, edges.close, edges.branch, mention_sets)
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
