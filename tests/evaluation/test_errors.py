@@ -145,7 +145,7 @@ def of_model(gold: Iterable[Document], annotator: Annotator | None = None) -> Er
     parts = annotator.discontinuous
     limits = ModelLimits(frozenset(annotator.labels), annotator.model.max_width, parts is None, parts)
     judge = functools.partial(set_probabilities, annotator.model)
-    evaluated = evaluate_model(annotator, gold, samples=0, tokenizer=annotator.model.tokenizer)
+    evaluated = evaluate_model(annotator, gold, samples=0)
     return model_errors(evaluated, annotator, judge, limits)
 
 

@@ -12,7 +12,9 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, evaluate, evaluate_model
-from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, SentenceRecognizer
+from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, RecognizerOptions, SentenceRecognizer
+from hyperspan.inference.loading import load
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 TEXT = "The Seattle zoo opened. Nobody from Seattle came."
@@ -58,6 +60,17 @@ def test_evaluate_model_splits_raw_text_without_gold() -> None:
         (4, 11, "Seattle", 0.9),
         (36, 43, "Seattle", 0.9),
     ]
+
+
+def test_evaluate_model_splits_raw_text_as_the_model_was_trained() -> None:
+    """Unless another tokenizer is given."""
+    annotator = load("genia")
+    gold = [Document("NF-kappa B/Rel binds.", [Mention(0, 10, "protein")])]
+    for model in (annotator, RecognizerOptions(annotator)):
+        [document] = evaluate_model(model, gold, samples=0).documents
+        assert document.sentences[0].tokens == ("NF", "-", "kappa", "B", "/", "Rel", "binds", ".")
+    [document] = evaluate_model(annotator, gold, samples=0, tokenizer=Tokenizer("words")).documents
+    assert document.sentences[0].tokens == ("NF-kappa", "B", "/", "Rel", "binds", ".")
 
 
 def test_evaluate_model_calibrates_candidates_and_predictions() -> None:

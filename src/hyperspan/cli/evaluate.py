@@ -260,7 +260,6 @@ def _score_model(
             threshold=options.threshold,
             samples=samples,
             seed=seed,
-            tokenizer=annotator.model.tokenizer,
             labels=labels,
             problems=problems,
             on_words=add_words,
