@@ -20,7 +20,15 @@ from hyperspan.models import Model, Recognizer, load_model, new_model, save_mode
 from hyperspan.models.registry import model_class
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
-from hyperspan.training.data import TrainingData, check_annotated, expected_rates, read_data, read_sentences, teaches
+from hyperspan.training.data import (
+    TrainingData,
+    check_annotated,
+    check_declared,
+    expected_rates,
+    read_data,
+    read_sentences,
+    teaches,
+)
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
@@ -164,6 +172,7 @@ def _read(
         start = read_start(config)
         config = inherited(config, start.config, text_is_read=data is not None)
         validate(typical(config))
+    from_corpora = data is None
     data = data or read_data(config, problems)
     train, dev = _teaching(data.train, config, problems), data.dev
     if config.training.schedule == "plateau" and not dev:
@@ -173,6 +182,8 @@ def _read(
         )
     check_data(config, train, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
     check_annotated(config, train)
+    if from_corpora:
+        check_declared(config, train)
     corpus = CorpusFacts.of(train)
     fitting = fitted(config, corpus)
     config = fitting.config
