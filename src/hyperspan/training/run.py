@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,8 @@ def train(
       configuration. It is checked before any data is read. `overrides` change values, as in ``"training.seed=3"``.
     - `folder`: where the model goes. If it already contains a run, `resume` continues it and `force` starts over;
       without both it is an error.
-    - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads.
+    - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads
+      meanwhile.
     - `data`: the training sentences, if you have them in memory. Default: read the corpora of the configuration.
     - `listeners`: receive all training events. `tensorboard` also writes logs for TensorBoard.
 
@@ -106,7 +108,7 @@ def train(
     ('PER',)
     """
     config, folder = as_config(config).override(overrides), Path(folder)
-    with joined() as processes:
+    with joined() as processes, torch_settings_kept():
         validate(typical(config))
         check_files(config)
         place = choose_device(processes.device(device))
@@ -140,6 +142,17 @@ def train(
                 trainer.run()
                 return _finished(trainer, adviser, force=force)
             return TrainingResult(folder, trainer.run())
+
+
+@contextmanager
+def torch_settings_kept() -> Iterator[None]:
+    """Leave to the caller the number of threads and the precision of matrix products that it has set."""
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
 
 
 def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
