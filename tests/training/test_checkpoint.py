@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import pytest
 from attrs import evolve
 
 from hyperspan import Mention, Sentence
-from hyperspan.training.checkpoint import fingerprint
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.models import new_model
+from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.training.checkpoint import CHECKPOINT, fingerprint
+from hyperspan.training.loop import Trainer
 
 WORDS = ("rod", "and", "cone", "cells", "divide")
 PARTS = [((0, 1), (3, 4)), ((0, 1), (2, 4)), ((0, 2), (3, 4))]
@@ -19,3 +28,19 @@ def test_parts_of_mentions_change_the_fingerprint() -> None:
     assert len({fingerprint([one]) for one in given}) == len(given)
     both = [Sentence(WORDS, order) for order in (spans, spans[::-1])]
     assert fingerprint(both[:1]) == fingerprint(both[1:]), "sets have no order"
+
+
+@pytest.mark.parametrize("wrong", [{"folder": "elsewhere"}, {"run": 3}, {"step": None}, {"step": "3"}, {"epoch": 1.5}])
+def test_a_checkpoint_sets_what_training_saves_alone(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """None as a value leaves the entry out."""
+    sentences = [Sentence(WORDS, [Mention(0, 4, "CL")])]
+    settings = Config().override(["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4"]).settled()
+    trainer = Trainer(new_model(settings, sentences), sentences, [], tmp_path)
+    trainer.save_checkpoint()
+    trainer.resume()
+    tensors, state = read_tensors(tmp_path / CHECKPOINT)
+    changed = {name: value for name, value in (state | wrong).items() if value is not None or name not in wrong}
+    write_tensors(tensors, tmp_path / CHECKPOINT, changed)
+    with pytest.raises(InputError, match="is not a checkpoint of this version of hyperspan; begin anew with --force"):
+        trainer.resume()
+    assert trainer.folder == tmp_path and trainer.step == 0
