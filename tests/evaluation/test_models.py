@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from attrs import evolve
 
+import hyperspan
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
@@ -123,3 +126,11 @@ def test_evaluate_model_keeps_tokenised_sentences() -> None:
         found = evaluate_model(Capitals(), [gold], samples=0)
         assert found.report.micro == Score(correct=1, predicted=2, gold=2) and found.report.counts["sentences"] == 3
         assert found.report.micro == evaluate(gold.sentences, found.documents[0].sentences).micro
+
+
+def test_evaluation_knows_models_by_what_they_offer_alone() -> None:
+    """It imports nothing of inference, so that training and inference may score with it."""
+    files = Path(hyperspan.__path__[0], "evaluation").glob("*.py")
+    nodes = [node for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body]
+    imported = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert "hyperspan.types" in imported and not [name for name in imported if name.startswith("hyperspan.inference")]
