@@ -165,9 +165,9 @@ def _recognized(
 
     def counted(found: Iterable[Sentence]) -> Iterator[Sentence]:
         for sentence in found:
-            yield sentence
-            if on_words is not None:
+            if on_words is not None:  # first, as nobody asks what comes after the last sentence
                 on_words(len(sentence))
+            yield sentence
 
     found = counted(model.recognize(sentences_read(model, documents), threshold=threshold))
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
