@@ -169,14 +169,19 @@ def test_a_worker_that_is_killed_is_replaced(corpus: Path, whole: Path, tmp_path
 JOB = """
 import sys
 from hyperspan.bulk import annotate_files
-annotate_files(sys.argv[1], sys.argv[2], shard_records=2, threshold=0.4, workers=2, on_progress=lambda _: print("done", flush=True))
+def wait(_):
+    print("done", flush=True)
+    sys.stdin.read()  # until it is killed: a small job would soon be over
+annotate_files(sys.argv[1], sys.argv[2], shard_records=2, threshold=0.4, workers=2, on_progress=wait)
 """
 
 
 def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    """With as many threads as there are CPUs, which changes no bytes either."""
     out = tmp_path / "out"
     command = [sys.executable, "-c", JOB, str(corpus), str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+    env = os.environ | {"OMP_NUM_THREADS": str(os.cpu_count())}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as job:
         assert job.stdout is not None and job.stdout.readline() == "done\n"
         workers = named(job.pid, WORKER)
         job.kill()
@@ -195,7 +200,7 @@ def test_folder_stays_locked_while_a_worker_of_a_killed_job_lives(corpus: Path, 
     """The worker may still rename a shard of the old options into a new job."""
     out = tmp_path / "out"
     command = [sys.executable, "-c", JOB.replace("workers=2", "workers=1"), str(corpus), str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None and job.stdout.readline() == "done\n"
         [worker] = named(job.pid, WORKER)
         os.kill(worker, signal.SIGSTOP)
