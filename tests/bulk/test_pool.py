@@ -10,6 +10,7 @@ import sys
 import time
 from collections import deque
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hyperspan.bulk.engine import TRIES, Backlog
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.remote import RemoteAnnotator
 from hyperspan.bulk.requests import Answer, BatchRequest, portable
+from hyperspan.bulk.worker import ConnectedComputer
 from hyperspan.errors import InputError, JobError, OutputExistsError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
@@ -247,6 +249,17 @@ def test_shards_and_workers_are_given_up_after_some_tries() -> None:
         backlog.lose(None, "exit status 1")
     with pytest.raises(JobError, match=r"workers cannot start \(exit status 1\)"):
         backlog.lose(None, "exit status 1")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x63cut off"])
+def test_a_worker_ends_where_the_model_is_gone_even_within_an_answer(sent: bytes) -> None:
+    ours, theirs = Pipe()
+    os.write(theirs.fileno(), sent)
+    theirs.close()
+    with pytest.raises(SystemExit):
+        ConnectedComputer(ours).receive()
+    with pytest.raises(SystemExit):
+        ConnectedComputer(ours).send(BatchRequest(None))
 
 
 def test_workers_need_no_torch() -> None:
