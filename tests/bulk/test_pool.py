@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import deque
 from dataclasses import replace
 from multiprocessing import Pipe
@@ -31,7 +30,7 @@ from hyperspan.model_folders import folder_of
 from hyperspan.models import load_model, save_model
 from hyperspan.types import Document, Mention
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
-from tests.bulk.processes import is_running, named
+from tests.bulk.processes import have_ended, named
 from tests.coordination import TEXT as COORDINATED
 from tests.coordination import coordination_annotator, coordination_model
 
@@ -187,10 +186,7 @@ def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, t
         assert job.stdout is not None and job.stdout.readline() == "done\n"
         workers = named(job.pid, WORKER)
         job.kill()
-    deadline = time.monotonic() + 20
-    while any(map(is_running, workers)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert workers and not any(map(is_running, workers))
+    assert workers and have_ended(workers, 60)
     notes = [json.loads(note.read_text()) for note in (out / ".progress").iterdir() if note.name.startswith("part-")]
     assert sum(note["rejected"] for note in notes if note["number"] < 6) == 0
     assert annotate_files(corpus, out, shard_records=2, threshold=0.4, workers=1).resumed == len(notes) < 7
