@@ -46,13 +46,6 @@ def test_files_that_a_shipped_configuration_misses_are_named_at_once(tmp_path: P
     assert unknown.returncode == 2 and "one of those that hyperspan train --list shows" in unknown.stderr
 
 
-def test_a_benchmark_has_help_of_its_own() -> None:
-    shown = hyperspan("benchmark", "latency", "-h")
-    assert shown.returncode == 0 and "--rounds" in shown.stdout and not shown.stderr
-    failed = hyperspan("benchmark", "latency", "--round")
-    assert failed.returncode == 2 and failed.stderr.endswith("see hyperspan benchmark latency --help\n")
-
-
 def test_info_as_json() -> None:
     found = json.loads(hyperspan("info", "--json").stdout)
     assert list(found) == ["version", "python", "torch", "kernels", "models", "extras"]

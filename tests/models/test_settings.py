@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hyperspan.benchmarks.discontinuous_runs import ROWS
+from experiments.study.discontinuous_runs import ROWS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import Model, new_model
