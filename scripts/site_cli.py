@@ -18,7 +18,6 @@ GROUPS = {
     "Corpora": "convert stats view",
     "Pictures": "draw",
     "Information": "models info",
-    "Measure": "reproduce benchmark",
 }
 """Every command, by what it is for."""
 INTRODUCTION = """\

@@ -76,6 +76,14 @@ class Soak:
             await asyncio.sleep(1)
 
 
+def run(
+    model: ModelName = "genia",
+    requests: Annotated[int, typer.Option(min=1, help="How many.")] = 100_000,
+    sentences: Annotated[int, typer.Option(min=1, help="In a request.")] = 1,
+) -> dict[str, Any]:
+    return asyncio.run(measure(model, requests, sentences))
+
+
 async def measure(model: str, requests: int, sentences: int) -> dict[str, Any]:
     texts = invented_texts(200, sentences)
     server = ServerProcess(model)

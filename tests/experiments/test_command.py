@@ -27,9 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 def answer(*arguments: str, prelude: str = "") -> subprocess.CompletedProcess[str]:
     """What `python -m` with these arguments answers in the repository."""
-    code = (
-        f"import runpy, sys; {prelude}\nsys.argv = {[*arguments]!r}; runpy.run_module(sys.argv[0], run_name='__main__')"
-    )
+    code = f"import runpy, sys; {prelude}\nsys.argv = {[*arguments]!r}; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
 
 

@@ -15,7 +15,7 @@ from experiments.paper.summaries import summarize
 from hyperspan.evaluation.scores import Score
 from tests.experiments.paper.results import result
 
-SYSTEMS = Path(__file__).parents[2] / "docs" / "results" / "systems.md"
+SYSTEMS = Path(__file__).parents[3] / "docs" / "results" / "systems.md"
 
 
 @pytest.fixture(scope="module")
