@@ -12,9 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from experiments.speed.measure import machine
+import typer
+
+from experiments.speed.measure import ModelName, machine
 from experiments.speed.server import Caller, Load, ServerProcess, invented_texts, ready
 
 SETTLED = 0.2
