@@ -33,8 +33,13 @@ def run_module(module: ModuleType, name: str) -> None:
 
 def make_command(module: ModuleType) -> typer.Typer:
     """Build a command of one module."""
+    return make_single(command_of(module), module.__doc__)
+
+
+def make_single(command: Callable[..., None], about: str | None = None) -> typer.Typer:
+    """Build a command line of one command; it is explained by its docstring."""
     app = new_app()
-    app.command(help=unwrapped(module.__doc__ or ""))(command_of(module))
+    app.command(help=unwrapped(about or command.__doc__ or ""))(command)
     return app
 
 

@@ -12,7 +12,7 @@ from hyperspan.cli import make_app
 GROUPS = {
     "Annotate": "annotate bulk serve",
     "Label": "suggest label agreement",
-    "Train": "init split train curve vectors pretrain",
+    "Train": "init split train curve",
     "Evaluate": "evaluate compare explain",
     "Finish a model": "calibrate compact profile",
     "Corpora": "convert stats view",

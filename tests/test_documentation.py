@@ -12,9 +12,10 @@ import click
 import pytest
 import typer
 
-from experiments import domain, speed, study
-from experiments.cli import make_command, make_group
+from experiments import domain, speed, study, word_vectors
+from experiments.cli import make_command, make_group, make_single
 from experiments.paper.__main__ import make_command as make_paper
+from experiments.pretraining.__main__ import pretrain
 from hyperspan.cli import make_app
 from hyperspan.config import Config
 from scripts.snippets import PAGES, ROOT, replayed
@@ -70,6 +71,8 @@ def experiments() -> click.Group:
         "study": typer.main.get_group(make_group(study, study.COMMANDS)),
         "speed": typer.main.get_group(make_group(speed, speed.COMMANDS)),
         "domain": typer.main.get_command(make_command(domain)),
+        "pretraining": typer.main.get_command(make_single(pretrain)),
+        "word_vectors": typer.main.get_command(make_single(word_vectors.train)),
     }
     return click.Group(commands=found)  # type: ignore[arg-type]
 

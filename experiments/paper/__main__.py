@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from experiments.cli import new_app
-from hyperspan.cli import run_app, unwrapped
+from experiments.cli import make_single
+from hyperspan.cli import run_app
 from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
 from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
@@ -106,9 +106,7 @@ def _seeds(given: str | None) -> tuple[int, ...]:
 
 def make_command() -> typer.Typer:
     """Build the command."""
-    app = new_app()
-    app.command(help=unwrapped(paper.__doc__ or ""))(paper)
-    return app
+    return make_single(paper)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""hyperspan vectors: word vectors of unlabelled text."""
+"""Word vectors of unlabelled text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hyperspan.cli import make_app
+from experiments.cli import make_single
+from experiments.word_vectors import SkipgramRun, SkipgramSettings, train, write_vectors
 from hyperspan.encoders.vectors import read_vectors
-from hyperspan.errors import HyperspanError, MissingExtraError
+from hyperspan.errors import HyperspanError, InputError
 from hyperspan.files import Target
-from hyperspan.pretraining.skipgram import SkipgramRun, SkipgramSettings, write_vectors
 
 WORDS = ["Harbour", "ship-yard", "quay", "lock", "p53", "IL-2", "promoter", "kinase"]
 FEW = SkipgramSettings(dimension=8, epochs=3, min_count=1, sample=0.0)
@@ -21,7 +21,7 @@ FEW = SkipgramSettings(dimension=8, epochs=3, min_count=1, sample=0.0)
 
 def vectors(*arguments: object) -> None:
     few = ["--dimension", "8", "--epochs", "3", "--sample", "0", "--threads", "1"]
-    make_app(["vectors"])(["vectors", *map(str, arguments), *few], standalone_mode=False)
+    make_single(train)([*map(str, arguments), *few], standalone_mode=False)
 
 
 @pytest.fixture
@@ -131,8 +131,8 @@ def test_vectors_reports_mistakes_in_one_sentence(texts: Path, tmp_path: Path) -
     assert not (tmp_path / "a.npz.run").exists()
 
 
-def test_vectors_names_the_extra_that_is_missing(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_says_that_gensim_is_missing(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", [])
     monkeypatch.delitem(sys.modules, "gensim", raising=False)
-    with pytest.raises(MissingExtraError, match=r'pip install "hyperspan\[vectors\]"'):
+    with pytest.raises(InputError, match="pip install gensim"):
         SkipgramRun([str(texts)], tmp_path / "a.npz", FEW)

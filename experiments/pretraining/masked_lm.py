@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from experiments.pretraining.masking import IGNORED, MaskedBatch
 from hyperspan.encoders.hub import read_pretrained, without_messages
 from hyperspan.errors import InputError
-from hyperspan.pretraining.masking import IGNORED, MaskedBatch
 
 
 class MaskedLanguageModel:

@@ -1,22 +1,35 @@
-"""Skip-gram word vectors with negative sampling (word2vec), trained by gensim on text tokenized as models do."""
+"""Skip-gram word vectors with negative sampling (word2vec), trained by gensim on text tokenized as models do.
+
+``python -m experiments.word_vectors TEXTS -o FILE`` trains them.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import typer
+from rich.console import Console
 
-from hyperspan.errors import InputError, OutputExistsError, require
+from experiments.cli import make_single
+from experiments.pretraining.display import RunDisplay
+from experiments.pretraining.processes import map_parts, useful_processes
+from experiments.pretraining.texts import Lines, find_texts, parts_of, token_lines
+from hyperspan.bulk.pool import cpu_count
+from hyperspan.cli import run_app
+from hyperspan.cli.options import Force, Threads
+from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.files import Target
 from hyperspan.lazy import imported
-from hyperspan.pretraining.processes import map_parts, useful_processes
-from hyperspan.pretraining.texts import Lines, find_texts, parts_of, token_lines
 from hyperspan.text.tokenize import Tokenizer
 
 SUFFIXES = (".npz", ".txt", ".txt.gz", ".vec", ".vec.gz")
@@ -75,7 +88,8 @@ class SkipgramRun:
         resume: bool = False,
         force: bool = False,
     ):
-        require("gensim", "training word vectors", "vectors")
+        if find_spec("gensim") is None:
+            raise InputError("training word vectors needs gensim, which is not installed: pip install gensim")
         if not output.name.endswith(SUFFIXES):
             raise InputError(f"{output} does not end in {', '.join(SUFFIXES)}; the name says how vectors are written")
         self.output, self.settings, self.threads, self.force = output, settings, threads, force
@@ -231,3 +245,80 @@ def write_vectors(target: Target, words: Sequence[str], vectors: np.ndarray) -> 
             file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
         for word, vector in zip(words, vectors, strict=True):
             file.write(f"{word} {' '.join(f'{number:.5g}' for number in vector.tolist())}\n".encode())
+
+
+def train(
+    texts: Annotated[
+        list[str],
+        typer.Argument(help="Text files (.txt, .txt.gz, .txt.xz), folders of them, or corpora (labels are ignored)."),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write: .npz (16-bit), .txt or .vec, optionally with .gz."),
+    ],
+    dimension: Annotated[int, typer.Option(min=1, max=10_000, help="Dimension of the vectors.")] = 200,
+    window: Annotated[int, typer.Option(min=1, help="Context size: words to predict on each side.")] = 5,
+    negative: Annotated[int, typer.Option(min=1, help="Negative samples per predicted word.")] = 8,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.")] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="Ignore words that occur less often.")] = 3,
+    sample: Annotated[
+        float, typer.Option(min=0, help="Subsample words whose relative frequency is higher than this.")
+    ] = 1e-4,
+    tokenizer: Annotated[
+        Literal["split", "words"],
+        typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
+    ] = "words",
+    cased: Annotated[bool, typer.Option("--cased", help="Do not lowercase words.")] = False,
+    most: Annotated[int | None, typer.Option(min=0, help="Write only this many of the most frequent words.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Option("--words", help="With --most: also write the words of this corpus; repeat for more."),
+    ] = None,
+    components: Annotated[
+        int | None,
+        typer.Option(min=1, help="Reduce the vectors to this many principal components, for a smaller file."),
+    ] = None,
+    scale: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Rescale the vectors to this standard deviation (the default is that of GloVe); 0 does not rescale.",
+        ),
+    ] = 0.45,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed; with --threads 1 the same seed gives the same vectors.")
+    ] = 1,
+    threads: Threads = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume a stopped run after its last finished epoch.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Train word vectors on unlabelled text with skip-gram (word2vec).
+
+    To train with them, set words.vectors to the file. Needs gensim.
+
+    Example: python -m experiments.word_vectors text/ -o vectors.npz --most 50000 --words train.jsonl
+    """
+    if components is not None and components > dimension:
+        raise InputError(f"--components {components} is more than --dimension {dimension}; give fewer components")
+    settings = SkipgramSettings(
+        dimension, window, negative, epochs, min_count, sample, tokenizer, lowercase=not cased, seed=seed
+    )
+    run = SkipgramRun(texts, output, settings, threads=threads or cpu_count(), resume=resume, force=force)
+    try:
+        with RunDisplay(Console(stderr=True)) as display:
+            found, numbers = run.train(display.update)
+            kept = chosen_words(found, len(found) if most is None else most, run.words_of(words or []))
+            chosen = numbers[kept] if components is None else principal_components(numbers[kept], components)
+            run.write([found[place] for place in kept], scaled(chosen, scale) if scale else chosen)
+    except KeyboardInterrupt:
+        print(f"hyperspan: stopped; go on with --resume, the run is in {run.folder}{os.sep}", file=sys.stderr)
+        raise
+    print(
+        f"hyperspan: {counted(len(kept), 'vector')} of {components or dimension} numbers in {output}", file=sys.stderr
+    )
+
+
+if __name__ == "__main__":
+    run_app(lambda: make_single(train), "python -m experiments.word_vectors")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from experiments.pretraining.stream import SubwordStream
 from hyperspan.errors import InputError
-from hyperspan.pretraining.stream import SubwordStream
 
 IGNORED = -100
 """The label of a position that is not to be predicted."""

@@ -1,4 +1,4 @@
-"""``hyperspan pretrain``: adapt an encoder to a domain with unlabelled text."""
+"""``python -m experiments.pretraining``: adapt an encoder to a domain with unlabelled text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from experiments.cli import make_single
 from hyperspan.bulk.pool import cpu_count
+from hyperspan.cli import run_app
 from hyperspan.cli.options import Force, Threads, TrainingDevice
 from hyperspan.errors import require_torch
 
 if TYPE_CHECKING:
-    from hyperspan.pretraining.run import PretrainingRun
+    from experiments.pretraining.run import PretrainingRun
 
 
 def pretrain(
@@ -51,15 +53,15 @@ def pretrain(
 
     Blank lines in text files separate documents. To train with the encoder, set transformer.name to the output folder.
 
-    Example: hyperspan pretrain data/minilm text/ -o data/minilm-mine --seconds 600
+    Example: python -m experiments.pretraining data/minilm text/ -o data/minilm-mine --seconds 600
     """
     require_torch("pretraining")
     from hyperspan.encoders.hub import require_transformers
 
     require_transformers()
-    from hyperspan.pretraining.display import RunDisplay
-    from hyperspan.pretraining.run import PretrainingRun
-    from hyperspan.pretraining.settings import PretrainingSettings
+    from experiments.pretraining.display import RunDisplay
+    from experiments.pretraining.run import PretrainingRun
+    from experiments.pretraining.settings import PretrainingSettings
 
     if epochs is None:
         epochs = 10.0 if seconds is None else math.inf
@@ -105,3 +107,7 @@ def _stopped(run: PretrainingRun | None) -> str:
     if run is None:
         return "stopped while reading; nothing is lost, give the same command again"
     return f"stopped; go on after step {run.saved_step:,} with --resume, the run is in {run.folder}{os.sep}"
+
+
+if __name__ == "__main__":
+    run_app(lambda: make_single(pretrain), "python -m experiments.pretraining")

@@ -1,4 +1,4 @@
-"""hyperspan pretrain: masked words of unlabelled text."""
+"""Pretraining: masked words of unlabelled text."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hyperspan.cli import main, make_app
+from experiments.cli import make_single
+from experiments.pretraining.__main__ import pretrain as pretraining
+from experiments.pretraining.masking import IGNORED, MaskedBatches, SpecialSubwords
+from experiments.pretraining.run import PretrainingProgress, PretrainingRun
+from experiments.pretraining.settings import PretrainingSettings
+from experiments.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
+from experiments.pretraining.texts import find_texts, parts_of, token_lines
+from hyperspan.cli import run_app
 from hyperspan.encoders.hub import read_pretrained
 from hyperspan.errors import HyperspanError
-from hyperspan.pretraining.masking import IGNORED, MaskedBatches, SpecialSubwords
-from hyperspan.pretraining.run import PretrainingProgress, PretrainingRun
-from hyperspan.pretraining.settings import PretrainingSettings
-from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
-from hyperspan.pretraining.texts import find_texts, parts_of, token_lines
 from hyperspan.text.tokenize import Tokenizer
 from tests.cli.process import called
 from tests.growth import grows_linearly
@@ -36,7 +38,7 @@ FEW = PretrainingSettings(epochs=3, batch=4, length=24, learning_rate=0.01, drop
 
 
 def pretrain(*arguments: object) -> None:
-    make_app(["pretrain"])(["pretrain", *map(str, arguments), "--device", "cpu"], standalone_mode=False)
+    make_single(pretraining)([*map(str, arguments), "--device", "cpu"], standalone_mode=False)
 
 
 def test_pretrain_lowers_the_loss_and_writes_an_encoder_that_can_be_pretrained_further(
@@ -97,13 +99,13 @@ def test_pretrain_saves_on_ctrl_c_and_goes_on_from_there(
     tiny_encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = ["--length", "24", "--batch", "4", "--device", "cpu", "--threads", "1"]
-    given = ["pretrain", str(tiny_encoder), HARBOUR, "-o", str(tmp_path / "run"), *few]
+    given = [str(tiny_encoder), HARBOUR, "-o", str(tmp_path / "run"), *few]
     stopped = called(interrupted, [*given, "--epochs", "100000"])
     [step] = re.findall(r"go on after step ([\d,]+) with --resume", stopped.stderr)
     [an_epoch] = re.findall(r"([\d,]+) steps an epoch", stopped.stderr)
     done, steps = (int(number.replace(",", "")) for number in (step, an_epoch))
     assert stopped.returncode == 130 and done > 0
-    pretrain(*given[1:], "--resume", "--epochs", done // steps + 2)
+    pretrain(*given, "--resume", "--epochs", done // steps + 2)
     assert f"from step {step}\n" in capsys.readouterr().err
     report = json.loads((tmp_path / "run" / "pretraining.json").read_text("utf-8"))
     assert report["steps"] == (done // steps + 2) * steps and report["losses"][0][0] <= done
@@ -119,8 +121,8 @@ def interrupted(arguments: list[str]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()
-    sys.argv = ["hyperspan", *arguments]
-    main()
+    sys.argv = ["experiments.pretraining", *arguments]
+    run_app(lambda: make_single(pretraining), "python -m experiments.pretraining")
 
 
 def test_pretrain_reports_mistakes_in_one_sentence(tiny_encoder: Path, tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from experiments.pretraining.interrupts import deferred_interrupt
+from experiments.pretraining.masked_lm import MaskedLanguageModel
+from experiments.pretraining.masking import MaskedBatches, SpecialSubwords
+from experiments.pretraining.processes import useful_processes
+from experiments.pretraining.settings import PretrainingSettings
+from experiments.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
+from experiments.pretraining.texts import find_texts
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.models.tensors import read_tensors, write_tensors
-from hyperspan.pretraining.interrupts import deferred_interrupt
-from hyperspan.pretraining.masked_lm import MaskedLanguageModel
-from hyperspan.pretraining.masking import MaskedBatches, SpecialSubwords
-from hyperspan.pretraining.processes import useful_processes
-from hyperspan.pretraining.settings import PretrainingSettings
-from hyperspan.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
-from hyperspan.pretraining.texts import find_texts
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.checkpoint import CHECKPOINT, optimizer_tensors, restore_optimizer, while_there_is_room
 from hyperspan.training.run import choose_device
