@@ -83,7 +83,7 @@ def settings(config: Config, iterations: int, weight_decay: float) -> Config:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--config", default="genia/crf")
+    parser.add_argument("--config", default="experiments/configs/genia/crf.toml")
     parser.add_argument("--train", default="data/genia/train.data")
     parser.add_argument("--test", default="data/genia/dev.data")
     parser.add_argument("--sentences", type=int, default=3000, help="of the training file, from its beginning")

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from experiments import CONFIGS
 from experiments.cli import make_single
 from hyperspan.cli import run_app
 from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
-from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
 
 
@@ -42,8 +42,8 @@ def paper(
         Path, typer.Option("--output", "-o", help="The folder for models, predictions, results and tables.")
     ] = Path("runs/reproduce"),
     configs: Annotated[
-        Path, typer.Option(help="A folder of configurations. Default: the shipped configurations.", show_default=False)
-    ] = SHIPPED,
+        Path, typer.Option(help="A folder of configurations. Default: experiments/configs.", show_default=False)
+    ] = CONFIGS,
     overrides: Overrides = None,
     against: Annotated[str, typer.Option(help="The row that all others are tested against.")] = "sh-n",
     no_train: Annotated[

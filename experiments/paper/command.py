@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import CONFIGS
 from experiments.paper.configs import changed_key, config_of
 from experiments.paper.plots import draw_scores, draw_speed
 from experiments.paper.readings import beta_sections, readings_sections
@@ -20,7 +21,6 @@ from experiments.paper.statistics import count, sections
 from experiments.paper.summaries import Results, RowSummary, summaries
 from experiments.paper.tables import ablation_sections, main_sections, overlap_sections, state_lines
 from experiments.paper.train_rows import train_missing
-from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import Section, as_markdown, print_sections
@@ -83,17 +83,17 @@ def _record(request: Request) -> None:
     finished = [result for results in found.values() for result in results]
     known = read_recorded(request.recorded).values()
     for result in finished:
-        _check_recordable(result, known, SHIPPED)
+        _check_recordable(result, known, CONFIGS)
     record(finished, request.recorded)
     say(f"recorded {len(finished)} runs in {request.recorded}")
 
 
 def _check_recordable(result: Result, known: Iterable[Result], configs: Path) -> None:
-    """Raise an error for a run that is not of its shipped configuration, or not of the corpus that is recorded."""
+    """Raise an error for a run that is not of its configuration, or not of the corpus that is recorded."""
     what = f"{result.row}, seed {result.seed}, cannot be recorded: it was"
     if (key := changed_key(result, config_of(ROWS[result.row], result.data, configs))) is not None:
         raise InputError(
-            f"{what} trained with another {key} than its shipped configuration has; train it again with --force, without "
+            f"{what} trained with another {key} than its configuration has; train it again with --force, without "
             "--set and --configs"
         )
     for other in known:

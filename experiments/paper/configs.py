@@ -7,10 +7,10 @@ from dataclasses import fields, replace
 from pathlib import Path, PurePath
 from typing import Any
 
+from experiments import CONFIGS
 from experiments.paper.results import RESULT, Result
 from experiments.paper.rows import Row
 from hyperspan.config import AUTO, SETTLED, Config, CorpusConfig
-from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError, OutputExistsError
 
 DATA = "data/"
@@ -18,7 +18,7 @@ DATA = "data/"
 
 
 def config_of(
-    row: Row, data: str, configs: str | Path = SHIPPED, data_dir: str | Path = "data", overrides: Iterable[str] = ()
+    row: Row, data: str, configs: str | Path = CONFIGS, data_dir: str | Path = "data", overrides: Iterable[str] = ()
 ) -> Config:
     """The configuration of a row for a corpus, with its files in a data folder."""
     file = Path(configs) / data / row.file

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from experiments import CONFIGS
 from experiments.paper.configs import config_of, differences, finished_result
 from experiments.paper.results import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from experiments.paper.rows import Row, corpus_named, rows_named
 from experiments.paper.variants import decode_otherwise, register, training_data
 from hyperspan import __version__
 from hyperspan.config import SETTLED, Config
-from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
@@ -44,7 +44,7 @@ def run_row(
     output: str | Path,
     device: str = "auto",
     *,
-    configs: str | Path = SHIPPED,
+    configs: str | Path = CONFIGS,
     data_dir: str | Path = "data",
     overrides: Iterable[str] = (),
     threads: int | None = None,

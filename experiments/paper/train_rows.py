@@ -87,7 +87,7 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
     if len(missing) == len(rows):
         raise InputError(
             f"{request.configs / request.data} holds no configuration of these rows; leave --configs out for those "
-            "that hyperspan ships, or tabulate finished rows with --no-train"
+            "of experiments/configs, or tabulate finished rows with --no-train"
         )
     if missing:
         say(f"left out, as their configurations are missing: {', '.join(row.name for row in missing)}")

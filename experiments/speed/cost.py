@@ -1,4 +1,4 @@
-"""The time and memory cost of a configuration: `python -m experiments.speed cost genia/transformer --device cuda`.
+"""The time and memory cost of a configuration: `python -m experiments.speed cost mine.toml --device cuda`.
 
 Steps of training and batches of inference on the configuration's training sentences, each part in its own process, so
 that memory is measured separately. Seconds on a CPU are processor time, independent of other load.
@@ -63,7 +63,7 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
 
 
 def run(
-    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration.")],
+    config: Annotated[str, typer.Argument(help="A TOML file, such as those of experiments/configs.")],
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE")] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
     steps: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,

@@ -23,6 +23,7 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments import CONFIGS
 from experiments.speed.discontinuous import speeds
 from experiments.study.discontinuous_report import comparisons, table
 from experiments.study.discontinuous_runs import (
@@ -59,7 +60,7 @@ def run(
     if compare and compare not in ROWS:
         raise InputError(f"--compare {compare} is no row; it is one of {', '.join(ROWS)}")
     if speed:
-        rows = {run.row: f"craft/{run.row}" for run in runs}
+        rows = {run.row: str(CONFIGS / "craft" / f"{run.row}.toml") for run in runs}
         return {"speeds": speeds(rows, data / "craft/train.jsonl.gz", device, overrides)}
     waiting = [run for run in runs if not run.figures_in(output).is_file()]
     if list_:

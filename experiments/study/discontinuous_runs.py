@@ -14,6 +14,7 @@ from typing import Any
 from attrs import evolve
 
 import hyperspan
+from experiments import CONFIGS
 from experiments.speed.measure import processor
 from experiments.study.discontinuous_scores import scores
 from hyperspan.config import Config
@@ -110,7 +111,9 @@ def train_run(
     run: DiscontinuousRun, splits: Splits, place: Path, device: str, overrides: Sequence[str]
 ) -> tuple[dict[str, Any], Splits]:
     """Train or resume one run in a folder; return its figures, and dev and test with its predictions."""
-    config = Config.read(f"craft/{run.row}", [*run.settings, "training.start=", *overrides, *_files(splits, place)])
+    config = Config.read(
+        CONFIGS / "craft" / f"{run.row}.toml", [*run.settings, "training.start=", *overrides, *_files(splits, place)]
+    )
     began = time.perf_counter()
     hyperspan.train(config, place / "model", device=device, threads=1, resume=(place / "model" / CHECKPOINT).is_file())
     seconds = {"train": time.perf_counter() - began}

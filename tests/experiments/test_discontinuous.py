@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from experiments import CONFIGS
 from experiments.study import discontinuous
 from experiments.study.discontinuous_report import comparisons, score_table, table
 from experiments.study.discontinuous_runs import (
@@ -23,7 +24,6 @@ from experiments.study.discontinuous_runs import (
     write_run,
 )
 from experiments.study.discontinuous_scores import scores
-from hyperspan.configs import find_config
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
@@ -113,4 +113,4 @@ def test_planned_runs_must_exist() -> None:
         planned_runs(["craft/luck/*"])
     with pytest.raises(InputError, match="--compare luck is no row"):
         discontinuous.run(compare="luck")
-    assert find_config(f"craft/{ROWS[0]}").is_file()
+    assert (CONFIGS / "craft" / f"{ROWS[0]}.toml").is_file()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import CONFIGS
 from experiments.paper import command
 from experiments.paper.__main__ import make_command
 from experiments.paper.results import Result, state_of
@@ -19,7 +20,6 @@ from experiments.paper.rows import Row, rows_for
 from experiments.paper.run import run_row
 from hyperspan.cli import run_app
 from hyperspan.config import Config
-from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
 from tests.experiments.paper.corpus import HARBOUR, SMALL, make_corpus
@@ -51,10 +51,10 @@ def answered(monkeypatch: pytest.MonkeyPatch, *given: str) -> object:
 
 
 def small_configs(folder: Path, *rows: str) -> Path:
-    """The shipped configurations of rows, made small."""
+    """The configurations of rows, made small."""
     (folder / "genia").mkdir(parents=True)
     for row in rows:
-        config = Config.read(SHIPPED / "genia" / f"{row}.toml", [f"{name}={value}" for name, value in SMALL.items()])
+        config = Config.read(CONFIGS / "genia" / f"{row}.toml", [f"{name}={value}" for name, value in SMALL.items()])
         (folder / "genia" / f"{row}.toml").write_text(config.to_toml(), encoding="utf-8")
     return folder
 
@@ -106,7 +106,7 @@ def test_without_typer_and_matplotlib(home: Path) -> None:
 import sys
 from pathlib import Path
 sys.modules["typer"] = sys.modules["matplotlib"] = None
-from hyperspan.configs import FOLDER as SHIPPED
+from experiments import CONFIGS
 from experiments.paper.command import make_table
 from experiments.paper.request import Request
 from experiments.paper.rows import Row
@@ -115,7 +115,7 @@ sets = {[f"{name}={value}" for name, value in SMALL.items()]!r}
 home = Path({str(home)!r})
 print(run_row("sh-n", "genia", 1, home / "out", "cpu", data_dir=home / "data", overrides=sets).row)
 (home / "out" / "genia" / "main.md").unlink()
-make_table("main", Request("genia", home / "data", ("sh-n",), (1,), home / "out", SHIPPED, tuple(sets), "sh-n",
+make_table("main", Request("genia", home / "data", ("sh-n",), (1,), home / "out", CONFIGS, tuple(sets), "sh-n",
                            False, False, "cpu", None), "table")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -179,7 +179,7 @@ def test_rows_are_trained_side_by_side(home: Path, tmp_path: Path) -> None:
     """With the same results as one after the other, though a third row fails."""
     (tmp_path / "genia").mkdir()
     for name, changes in {"sh-6": [], "sh-n": [], "sh-n-char": ["training.lm_loss_weight=1e300"]}.items():
-        config = Config.read(SHIPPED / "genia" / f"{name}.toml", changes)
+        config = Config.read(CONFIGS / "genia" / f"{name}.toml", changes)
         (tmp_path / "genia" / f"{name}.toml").write_text(config.to_toml(), encoding="utf-8")
     given = arguments(home, "main", "--seeds", "1", "--jobs", "2", "--configs", str(tmp_path))
     given[given.index("--output") + 1] = str(tmp_path)
@@ -232,7 +232,7 @@ def test_an_interrupt_stops_all_processes(home: Path, tmp_path: Path) -> None:
 def test_recorded_runs_are_tabulated_without_the_output_folder(
     home: Path, recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the shipped configurations, whatever --set and --configs say."""
+    """Those of experiments/configs, whatever --set and --configs say."""
     printed: list[str] = []
     main_rows = ["main", "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train"]
     sets = [part for name, value in SMALL.items() for part in ("--set", f"{name}={value}")]
@@ -240,7 +240,7 @@ def test_recorded_runs_are_tabulated_without_the_output_folder(
     for more in ([], sets, ["--configs", str(small)]):
         assert answered(monkeypatch, *main_rows, "--record", "--output", str(home / "out"), *more) == 2
         assert "cannot be recorded: it was trained with another" in capsys.readouterr().err
-    monkeypatch.setattr(command, "SHIPPED", small)
+    monkeypatch.setattr(command, "CONFIGS", small)
     for output, more in ((home / "out", ["--record"]), (tmp_path / "new", [])):
         for table in ("main", "overlap"):
             given = [table, "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train", "--data-dir", "nowhere", *more]

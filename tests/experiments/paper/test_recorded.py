@@ -36,7 +36,7 @@ def test_recorded_runs_agree_with_themselves(recorded: dict[str, list[Result]]) 
         assert by_limit.wide.correct == 0 or run.config.get("model", {}).get("max_width", "n") != 6
 
 
-def test_recorded_runs_have_the_shipped_configurations(recorded: dict[str, list[Result]]) -> None:
+def test_recorded_runs_have_the_configurations_of_today(recorded: dict[str, list[Result]]) -> None:
     configs = {row: config_of(ROWS[row], "genia") for row in recorded}
     changed = {(run.row, changed_key(run, configs[run.row])) for runs in recorded.values() for run in runs}
     assert {key for _, key in changed} == {None}, changed

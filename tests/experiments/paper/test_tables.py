@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import CONFIGS
 from experiments.paper.configs import changed_key, config_of, differences
 from experiments.paper.plots import draw_scores, draw_speed
 from experiments.paper.results import Result, folder_of, read_recorded, read_results, record, state_of
@@ -16,7 +17,6 @@ from experiments.paper.rows import ABLATIONS, GROUPS, MAIN, ROWS, TABLES, rows_f
 from experiments.paper.summaries import summaries, summarize
 from experiments.paper.tables import ablation_sections, main_sections, overlap_sections, state_lines
 from hyperspan.config import Config
-from hyperspan.configs import FOLDER as SHIPPED
 from hyperspan.errors import InputError
 from hyperspan.training.defaults import CorpusFacts, fitted
 from tests.experiments.paper.results import result
@@ -264,9 +264,9 @@ def test_states(tmp_path: Path) -> None:
 
 
 def test_another_configuration_is_noticed(tmp_path: Path) -> None:
-    config = config_of(ROWS["sh-6-no-pretrained"], "genia", SHIPPED, tmp_path, ["training.epochs=2"])
+    config = config_of(ROWS["sh-6-no-pretrained"], "genia", CONFIGS, tmp_path, ["training.epochs=2"])
     assert config.data.train == str(tmp_path / "genia" / "train.data") and config.words.vectors == ""
-    assert config_of(ROWS["sh-6"], "genia", SHIPPED, tmp_path).words.vectors.startswith(str(tmp_path))
+    assert config_of(ROWS["sh-6"], "genia", CONFIGS, tmp_path).words.vectors.startswith(str(tmp_path))
     with pytest.raises(InputError, match=r"the row crf has no configuration for genia: .*crf\.toml is not there"):
         config_of(ROWS["crf"], "genia", tmp_path)
     same = {"words": {"vectors": "elsewhere/glove.npz"}, "training": {"epochs": 2, "seed": 7}}
@@ -280,7 +280,7 @@ def test_another_configuration_is_noticed(tmp_path: Path) -> None:
 def test_the_settings_of_a_result_name_no_folder(tmp_path: Path) -> None:
     teachers = f'distillation.teacher=["{tmp_path}/a", "{tmp_path}/b"]'
     given = [teachers, f"training.start={tmp_path}/model", f"words.vectors={tmp_path}/glove.npz", "training.epochs=2"]
-    config = config_of(ROWS["semi-6-biomed"], "genia", SHIPPED, tmp_path, given)
+    config = config_of(ROWS["semi-6-biomed"], "genia", CONFIGS, tmp_path, given)
     held = json.dumps(differences(config))
     assert str(tmp_path) in config.to_toml() and str(tmp_path) not in held and "biomed_clusters.tsv.gz" in held
     done = result("semi-6-biomed", 1, GOOD, config=json.loads(held))
