@@ -589,7 +589,8 @@ class Config:
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
         """Read a TOML file, and apply ``section.key=value`` overrides."""
-        if Path(path).is_dir() or not Path(path).exists():  # a pipe is no file, but can be read
+        path = Path(path)
+        if path.is_dir() or not path.exists():  # a pipe is no file, but can be read
             raise InputError(f"{path} is not a file; name a TOML file, such as hyperspan init writes for a corpus")
         tables = read_toml(read_text(path), str(path), "hyperspan init writes a configuration for a corpus")
         try:
