@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments import CONFIGS
-from experiments.paper.configs import changed_key, config_of
+from experiments.paper.configs import changed_key, config_of, source_of
 from experiments.paper.plots import draw_scores, draw_speed
 from experiments.paper.readings import beta_sections, readings_sections
 from experiments.paper.request import Request, say
@@ -245,7 +245,7 @@ def _ambiguity(request: Request) -> Made:
 def _report_changed(request: Request, results: Results) -> None:
     """Report the finished rows that were trained with a different configuration."""
     for name, found in results.items():
-        if (request.configs / request.data / ROWS[name].file).is_file():
+        if source_of(ROWS[name], request.data, request.configs)[0].is_file():
             config = config_of(ROWS[name], request.data, request.configs, request.data_dir, request.overrides)
             keys = {key for result in found if (key := changed_key(result, config)) is not None}
             if keys:

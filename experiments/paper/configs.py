@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments import CONFIGS
 from experiments.paper.results import RESULT, Result
-from experiments.paper.rows import Row
+from experiments.paper.rows import ROWS, Row
 from hyperspan.config import AUTO, SETTLED, Config, CorpusConfig
 from hyperspan.errors import InputError, OutputExistsError
 
@@ -21,12 +21,26 @@ def config_of(
     row: Row, data: str, configs: str | Path = CONFIGS, data_dir: str | Path = "data", overrides: Iterable[str] = ()
 ) -> Config:
     """The configuration of a row for a corpus, with its files in a data folder."""
-    file = Path(configs) / data / row.file
+    file, own = source_of(row, data, configs)
     if not file.is_file():
         raise InputError(
             f"the row {row.name} has no configuration for {data}: {file} is not there; write it, or leave the row out"
         )
-    return _moved(Config.read(file, row.overrides), Path(data_dir)).override(overrides)
+    return _moved(Config.read(file, own), Path(data_dir)).override(overrides)
+
+
+def source_of(row: Row, data: str, configs: str | Path = CONFIGS) -> tuple[Path, tuple[str, ...]]:
+    """The file of a row's configuration for a corpus, which may be missing, and the overrides of that file.
+
+    >>> file, overrides = source_of(ROWS["sh-6-char"], "genia")
+    >>> file.name, overrides
+    ('sh-n.toml', ('characters.encoder=lstm', 'model.max_width=6'))
+    """
+    file = Path(configs) / data / f"{row.name}.toml"
+    if file.is_file() or not row.config:
+        return file, ()
+    base, overrides = source_of(ROWS[row.config], data, configs)
+    return (base, (*overrides, *row.overrides)) if base.is_file() else (file, ())
 
 
 def _moved(config: Config, data_dir: Path) -> Config:

@@ -60,7 +60,7 @@ class Row:
     """The title in tables."""
     group: str
     config: str = ""
-    """The configuration DATA/CONFIG.toml; the name of the row if not given."""
+    """The row whose configuration it overrides; a row with a file DATA/ROW.toml of its own has that one instead."""
     overrides: tuple[str, ...] = ()
     """``section.key=value``, as for ``hyperspan train --set``."""
     paper: Mapping[str, Figures] = field(default_factory=dict, hash=False)
@@ -85,11 +85,6 @@ class Row:
         return tuple(range(1, self.runs + 1))
 
     @property
-    def file(self) -> str:
-        """The name of its configuration file."""
-        return f"{self.config or self.name}.toml"
-
-    @property
     def label(self) -> str:
         """The title in tables that mix groups."""
         if self.base:
@@ -105,31 +100,40 @@ def _on(ace2004: Figures | None, ace2005: Figures | None, genia: Figures) -> dic
     return {data: found for data, found in figures.items() if found is not None}
 
 
+_MAXIMUM_LIKELIHOOD = ("training.softmax_margin=false", "training.beta=1.5")
+_SMALLER = "encoder.span_hidden=128"
+
+
+def _kind(kind: str, *others: str) -> tuple[str, ...]:
+    """The overrides of another structure."""
+    return (f"model.kind={kind}", *others)
+
+
 # fmt: off
 MAIN = (
-    Row("crf", "CRF (linear)", "non-neural", paper=_on((71.8, 40.8, 52.1), (69.5, 44.5, 54.2), (77.1, 63.3, 69.5))),
-    Row("cascaded", "CRF (cascaded)", "non-neural", paper=_on((78.4, 46.4, 58.3), (74.8, 49.1, 59.3), (75.9, 66.1, 70.6))),
-    Row("semi-6", "Semi-CRF (c=6)", "non-neural", paper=_on((76.1, 41.4, 53.6), (72.8, 45.0, 55.6), (74.5, 66.0, 70.0))),
-    Row("semi-n", "Semi-CRF (c=n)", "non-neural", paper=_on((66.7, 42.0, 51.5), (67.5, 46.1, 54.8), (74.2, 65.8, 69.7))),
-    Row("tree", "Finkel & Manning 2009", "non-neural", paper=_on(None, None, (75.4, 65.9, 70.3))),
-    Row("mention-hypergraph", "Lu & Roth 2015", "non-neural", paper=_on((70.0, 56.9, 62.8), (66.3, 59.2, 62.5), (74.2, 66.7, 70.3))),
-    Row("mention-separators", "Muis & Lu 2017", "non-neural", paper=_on((72.7, 58.0, 64.5), (69.1, 58.1, 63.1), (75.4, 66.8, 70.8))),
-    Row("sh-nn-6", "SH (-NN, c=6)", "non-neural", paper=_on((69.4, 57.0, 62.0), (70.3, 55.8, 62.2), (77.0, 66.1, 71.1))),
+    Row("crf", "CRF (linear)", "non-neural", config="sh-nn-n", overrides=_kind("linear-chain", *_MAXIMUM_LIKELIHOOD), paper=_on((71.8, 40.8, 52.1), (69.5, 44.5, 54.2), (77.1, 63.3, 69.5))),
+    Row("cascaded", "CRF (cascaded)", "non-neural", config="sh-nn-n", overrides=_kind("cascaded", *_MAXIMUM_LIKELIHOOD), paper=_on((78.4, 46.4, 58.3), (74.8, 49.1, 59.3), (75.9, 66.1, 70.6))),
+    Row("semi-6", "Semi-CRF (c=6)", "non-neural", config="sh-nn-6", overrides=_kind("semi-markov", *_MAXIMUM_LIKELIHOOD), paper=_on((76.1, 41.4, 53.6), (72.8, 45.0, 55.6), (74.5, 66.0, 70.0))),
+    Row("semi-n", "Semi-CRF (c=n)", "non-neural", config="sh-nn-n", overrides=_kind("semi-markov", *_MAXIMUM_LIKELIHOOD), paper=_on((66.7, 42.0, 51.5), (67.5, 46.1, 54.8), (74.2, 65.8, 69.7))),
+    Row("tree", "Finkel & Manning 2009", "non-neural", config="sh-nn-n", overrides=_kind("tree", *_MAXIMUM_LIKELIHOOD), paper=_on(None, None, (75.4, 65.9, 70.3))),
+    Row("mention-hypergraph", "Lu & Roth 2015", "non-neural", config="sh-nn-n", overrides=_kind("mention-hypergraph", *_MAXIMUM_LIKELIHOOD), paper=_on((70.0, 56.9, 62.8), (66.3, 59.2, 62.5), (74.2, 66.7, 70.3))),
+    Row("mention-separators", "Muis & Lu 2017", "non-neural", config="sh-nn-n", overrides=_kind("mention-separators", *_MAXIMUM_LIKELIHOOD), paper=_on((72.7, 58.0, 64.5), (69.1, 58.1, 63.1), (75.4, 66.8, 70.8))),
+    Row("sh-nn-6", "SH (-NN, c=6)", "non-neural", config="sh-nn-n", overrides=("model.max_width=6",), paper=_on((69.4, 57.0, 62.0), (70.3, 55.8, 62.2), (77.0, 66.1, 71.1))),
     Row("sh-nn-n", "SH (-NN, c=n)", "non-neural", paper=_on((71.1, 60.6, 65.4), (69.5, 60.7, 64.8), (76.2, 67.5, 71.6))),
-    Row("fofe-6", "FOFE (c=6)", "neural", paper=_on((68.2, 54.3, 60.5), (67.4, 55.1, 60.6), (71.2, 64.3, 67.6))),
+    Row("fofe-6", "FOFE (c=6)", "neural", config="fofe-n", overrides=("model.max_width=6",), paper=_on((68.2, 54.3, 60.5), (67.4, 55.1, 60.6), (71.2, 64.3, 67.6))),
     Row("fofe-n", "FOFE (c=n)", "neural", paper=_on((57.3, 46.8, 51.5), (56.3, 44.6, 49.8), (63.2, 59.3, 61.2))),
-    Row("katiyar-cardie", "Katiyar & Cardie 2018", "neural", paper=_on((73.6, 71.8, 72.7), (70.6, 70.4, 70.5), (79.8, 68.2, 73.6))),
-    Row("layered", "Ju et al. 2018", "neural", paper=_on(None, (74.2, 70.3, 72.2), (78.5, 71.3, 74.7))),
-    Row("transition", "Wang et al. 2018", "neural", paper=_on((74.9, 71.8, 73.3), (74.5, 71.5, 73.0), (78.0, 70.2, 73.9))),
-    Row("sh-6", "SH (c=6)", "neural", paper=_on((79.1, 67.3, 72.7), (75.7, 69.6, 72.5), (76.6, 71.0, 73.7))),
-    Row("sh-6-char", "SH (c=6) + char", "neural", paper=_on((80.1, 67.5, 73.3), (75.9, 70.0, 72.8), (76.8, 71.8, 74.2))),
+    Row("katiyar-cardie", "Katiyar & Cardie 2018", "neural", config="sh-n", overrides=_kind("katiyar-cardie", _SMALLER, "encoder.output_dropout=0.3", "katiyar_cardie.label_hidden=200", "katiyar_cardie.dropout=0.5"), paper=_on((73.6, 71.8, 72.7), (70.6, 70.4, 70.5), (79.8, 68.2, 73.6))),
+    Row("layered", "Ju et al. 2018", "neural", config="sh-n", overrides=_kind("layered", _SMALLER, "encoder.output_dropout=0.3"), paper=_on(None, (74.2, 70.3, 72.2), (78.5, 71.3, 74.7))),
+    Row("transition", "Wang et al. 2018", "neural", config="sh-n", overrides=_kind("transition", _SMALLER), paper=_on((74.9, 71.8, 73.3), (74.5, 71.5, 73.0), (78.0, 70.2, 73.9))),
+    Row("sh-6", "SH (c=6)", "neural", config="sh-n", overrides=("model.max_width=6",), paper=_on((79.1, 67.3, 72.7), (75.7, 69.6, 72.5), (76.6, 71.0, 73.7))),
+    Row("sh-6-char", "SH (c=6) + char", "neural", config="sh-n-char", overrides=("model.max_width=6",), paper=_on((80.1, 67.5, 73.3), (75.9, 70.0, 72.8), (76.8, 71.8, 74.2))),
     Row("sh-n", "SH (c=n)", "neural", paper=_on((77.7, 72.1, 74.5), (76.6, 71.9, 74.2), (76.1, 72.9, 74.5))),
-    Row("sh-n-char", "SH (c=n) + char", "neural", paper=_on((78.0, 72.4, 75.1), (76.8, 72.3, 74.5), (77.0, 73.3, 75.1))),
-    Row("crf-neural", "CRF (linear)", "structure"),
-    Row("semi-n-neural", "Semi-CRF (c=n)", "structure"),
-    Row("tree-neural", "Finkel & Manning", "structure"),
-    Row("mention-hypergraph-neural", "Lu & Roth", "structure"),
-    Row("mention-separators-neural", "Muis & Lu", "structure"),
+    Row("sh-n-char", "SH (c=n) + char", "neural", config="sh-n", overrides=("characters.encoder=lstm",), paper=_on((78.0, 72.4, 75.1), (76.8, 72.3, 74.5), (77.0, 73.3, 75.1))),
+    Row("crf-neural", "CRF (linear)", "structure", config="sh-n", overrides=_kind("linear-chain")),
+    Row("semi-n-neural", "Semi-CRF (c=n)", "structure", config="sh-n", overrides=_kind("semi-markov")),
+    Row("tree-neural", "Finkel & Manning", "structure", config="sh-n", overrides=_kind("tree", "training.epochs=8")),
+    Row("mention-hypergraph-neural", "Lu & Roth", "structure", config="sh-n", overrides=_kind("mention-hypergraph")),
+    Row("mention-separators-neural", "Muis & Lu", "structure", config="sh-n", overrides=_kind("mention-separators")),
     Row("transformer", "SH, MiniLM", "ours"),
     Row("raw", "SH, raw text (bundled)", "ours", data=("genia",)),
     Row("best", "SH, best (bundled)", "ours", data=("litbank",)),
@@ -174,11 +178,18 @@ PAPER = tuple(
         f"paper-{name}",
         _PRINTED[f"sh-{name}"].title,
         "paper",
+        base,
+        overrides,
         paper=_PRINTED[f"sh-{name}"].paper,
         data=("genia",),
         runs=5,
     )
-    for name in ("6", "6-char", "n", "n-char")
+    for name, base, overrides in (
+        ("6", "paper-n", ("model.max_width=6",)),
+        ("6-char", "paper-n-char", ("model.max_width=6", "training.beta=1.5")),
+        ("n", "", ()),
+        ("n-char", "", ()),
+    )
 )
 """SH with the paper's settings instead of ours."""
 BETAS = tuple(
@@ -195,7 +206,7 @@ BETAS = tuple(
     for row in PAPER
     for beta in (1.0, 1.5, 2.0, 2.5, 3.0, *((4.0, 5.0) if row.name == "paper-6" else ()))
 )
-"""Rows for choosing β on dev; the best value goes into the configuration."""
+"""Rows for choosing β on dev; the best value goes into the configuration, or the overrides of the row."""
 
 _WITHOUT = {
     "dropout": ("− dropout", ("encoder.input_dropout=0", "encoder.output_dropout=0")),

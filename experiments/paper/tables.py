@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from experiments.paper.configs import source_of
 from experiments.paper.results import folder_of, state_of
 from experiments.paper.rows import GROUPS, ROWS, Row
 from experiments.paper.summaries import ROUNDS, RowSummary
@@ -124,7 +125,7 @@ def state_lines(
 ) -> Iterator[tuple[Row, str]]:
     """Each row with its progress: one word for all seeds if they agree, or one per seed."""
     for row in rows:
-        file = configs / data / row.file
+        file, _ = source_of(row, data, configs)
         wanted = seeds or row.seeds
         states = [state_of(folder_of(output, data, row, seed)) for seed in wanted]
         finished = [state.f1 for state in states if state.f1 is not None]

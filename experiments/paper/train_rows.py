@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from experiments.paper.configs import config_of, finished_result
+from experiments.paper.configs import config_of, finished_result, source_of
 from experiments.paper.request import Request, say
 from experiments.paper.results import Result, folder_of
 from experiments.paper.rows import Row, corpus_named
@@ -83,7 +83,7 @@ def _configured(request: Request, rows: Sequence[Row]) -> list[Row]:
     """The rows that have a configuration; rows named by the user must have one."""
     if request.rows:
         return list(rows)
-    missing = [row for row in rows if not (request.configs / request.data / row.file).is_file()]
+    missing = [row for row in rows if not source_of(row, request.data, request.configs)[0].is_file()]
     if len(missing) == len(rows):
         raise InputError(
             f"{request.configs / request.data} holds no configuration of these rows; leave --configs out for those "

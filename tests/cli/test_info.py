@@ -25,7 +25,7 @@ def test_info_says_what_runs_and_what_is_installed() -> None:
 
 
 def test_files_that_a_configuration_misses_are_named_at_once(tmp_path: Path) -> None:
-    failed = hyperspan("train", str(CONFIGS / "genia/sh-6.toml"), cwd=tmp_path)
+    failed = hyperspan("train", str(CONFIGS / "genia/sh-n.toml"), cwd=tmp_path)
     assert failed.returncode == 2 and len(failed.stderr.splitlines()) == 1
     for key in ("data.train", "data.dev", "words.vectors"):
         assert f"{key} is data/" in failed.stderr and f"--set {key}=FILE" in failed.stderr

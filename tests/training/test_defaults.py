@@ -185,7 +185,7 @@ BEFORE = {
 }
 """What configurations had where they say nothing, before anything followed from the corpus."""
 SOME = {
-    "genia/crf": {
+    "genia/sh-nn-n": {
         "words.vectors": "",
         "words.tag_dimension": 32,
         "characters.encoder": "none",

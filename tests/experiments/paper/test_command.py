@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments import CONFIGS
 from experiments.paper import command
 from experiments.paper.__main__ import make_command
+from experiments.paper.configs import config_of
 from experiments.paper.results import Result, state_of
-from experiments.paper.rows import Row, rows_for
+from experiments.paper.rows import ROWS, Row, rows_for
 from experiments.paper.run import run_row
 from hyperspan.cli import run_app
-from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
 from tests.experiments.paper.corpus import HARBOUR, SMALL, make_corpus
@@ -54,7 +53,7 @@ def small_configs(folder: Path, *rows: str) -> Path:
     """The configurations of rows, made small."""
     (folder / "genia").mkdir(parents=True)
     for row in rows:
-        config = Config.read(CONFIGS / "genia" / f"{row}.toml", [f"{name}={value}" for name, value in SMALL.items()])
+        config = config_of(ROWS[row], "genia", overrides=[f"{name}={value}" for name, value in SMALL.items()])
         (folder / "genia" / f"{row}.toml").write_text(config.to_toml(), encoding="utf-8")
     return folder
 
@@ -174,17 +173,34 @@ def test_one_row_that_fails_does_not_stop_the_others(
     assert "sh-n, seed 7: finished, test F1 75.00" in printed.err
 
 
+def test_rows_without_a_configuration_are_left_out(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But not those that override the configuration of a row that has one."""
+
+    def finish(row: Row, *given: object, **options: object) -> Result:
+        return result(row.name, 7, [1, 2])
+
+    monkeypatch.setattr("experiments.paper.run.run_row", finish)
+    configs = small_configs(tmp_path, "fofe-n")
+    answered(monkeypatch, *arguments(home, "main", "--seeds", "7", "--configs", str(configs)))
+    said = capsys.readouterr().err
+    assert "fofe-6, seed 7: finished" in said and "fofe-n, seed 7: finished" in said
+    assert "left out, as their configurations are missing: crf, cascaded, " in said and "sh-6, seed 7" not in said
+
+
 @pytest.mark.usefixtures("trained")
 def test_rows_are_trained_side_by_side(home: Path, tmp_path: Path) -> None:
     """With the same results as one after the other, though a third row fails."""
     (tmp_path / "genia").mkdir()
     for name, changes in {"sh-6": [], "sh-n": [], "sh-n-char": ["training.lm_loss_weight=1e300"]}.items():
-        config = Config.read(CONFIGS / "genia" / f"{name}.toml", changes)
+        config = config_of(ROWS[name], "genia", overrides=changes)
         (tmp_path / "genia" / f"{name}.toml").write_text(config.to_toml(), encoding="utf-8")
-    given = arguments(home, "main", "--seeds", "1", "--jobs", "2", "--configs", str(tmp_path))
+    rows = ["--rows", "sh-6,sh-n,sh-n-char"]
+    given = arguments(home, "main", *rows, "--seeds", "1", "--jobs", "2", "--configs", str(tmp_path))
     given[given.index("--output") + 1] = str(tmp_path)
     done = reproduce(*given)
-    assert done.returncode == 2 and "SH (c=6)" in done.stdout and "left out, as their configurations" in done.stderr
+    assert done.returncode == 2 and "SH (c=6)" in done.stdout
     assert "not all rows could be trained: sh-n-char, seed 1: " in done.stderr.splitlines()[-1]
     for row in ("sh-6", "sh-n"):
         one, other = (Result.read(out / "genia" / row / "seed-1" / "result.json") for out in (tmp_path, home / "out"))

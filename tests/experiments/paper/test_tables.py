@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments import CONFIGS
-from experiments.paper.configs import changed_key, config_of, differences
+from experiments.paper.configs import changed_key, config_of, differences, source_of
 from experiments.paper.plots import draw_scores, draw_speed
 from experiments.paper.results import Result, folder_of, read_recorded, read_results, record, state_of
 from experiments.paper.rows import ABLATIONS, GROUPS, MAIN, ROWS, TABLES, rows_for, rows_named
@@ -33,7 +33,12 @@ def test_the_rows_are_those_of_the_paper() -> None:
             precision, recall, f1 = row.paper["genia"]
             assert precision and recall and 2 * precision * recall / (precision + recall) == pytest.approx(f1, abs=0.15)
     assert ROWS["sh-6-no-margin"].paper["genia"] == (None, None, 72.4)
-    assert ROWS["sh-6-no-margin"].file == "sh-6.toml" and ROWS["crf"].file == "crf.toml"
+    assert source_of(ROWS["sh-n-no-margin"], "genia") == (
+        CONFIGS / "genia/sh-n.toml",
+        ("training.softmax_margin=false",),
+    )
+    assert source_of(ROWS["cascaded"], "genia") == (CONFIGS / "genia/cascaded.toml", ())
+    assert source_of(ROWS["cascaded"], "litbank")[0] == CONFIGS / "litbank/sh-nn-n.toml"
     assert "best" not in {row.name for row in rows_for("genia")} and "raw" in {row.name for row in rows_for("genia")}
     assert [row.name for row in rows_named(["sh-n", "crf"])] == ["crf", "sh-n"]
     assert ROWS["paper-6"].paper == ROWS["sh-6"].paper
