@@ -138,10 +138,8 @@ snippets: $(VENV)/installed-dev
 	$(BIN)/python scripts/snippets.py --write
 
 benchmark: $(VENV)/installed-dev
-	for name in inference decode latency bundled train; do $(BIN)/hyperspan benchmark $$name || exit 1; done
-	$(BIN)/python -m tests.load.bulk --words 500000
-	$(BIN)/python -m tests.load.server
-	$(BIN)/python -m tests.load.attacks
+	for name in structures decode latency bundled train server attacks; do $(BIN)/python -m experiments.speed $$name || exit 1; done
+	$(BIN)/python -m experiments.speed bulk --words 500000
 
 # For a worktree that shares an environment with another one, or after a change of C.
 kernels-here:

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hyperspan
-from hyperspan.benchmarks.texts import running_texts
+from experiments.speed.texts import running_texts
 from hyperspan.corpora import read_corpus
 from hyperspan.text import tokenize
 from hyperspan.text.sentences import sentence_spans

@@ -1,8 +1,8 @@
 """Draws words a second from what benchmarks printed: ``python scripts/plot_speed.py decode.json [gpu.json] -o
 speed.svg``.
 
-The files are what ``hyperspan benchmark decode --json`` printed, with ``--spancat`` for the bar of spaCy, and on
-another machine with ``--device cuda`` for that of the GPU.
+The files are what ``python -m experiments.speed decode --json`` printed, with ``--spancat`` for the bar of spaCy, and
+on another machine with ``--device cuda`` for that of the GPU.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def plot(files: Sequence[dict[str, Any]], output: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", type=Path, help="what hyperspan benchmark decode --json printed")
+    parser.add_argument("files", nargs="+", type=Path, help="what python -m experiments.speed decode --json printed")
     parser.add_argument("--output", "-o", type=Path, default=Path("docs/images/speed.svg"), help="the picture to write")
     arguments = parser.parse_args()
     plot([json.loads(file.read_text(encoding="utf-8")) for file in arguments.files], arguments.output)

@@ -12,13 +12,12 @@ from hyperspan.cli import make_app
 GROUPS = {
     "Annotate": "annotate bulk serve",
     "Label": "suggest label agreement",
-    "Train": "init split train curve vectors pretrain",
+    "Train": "init split train curve",
     "Evaluate": "evaluate compare explain",
     "Finish a model": "calibrate compact profile",
     "Corpora": "convert stats view",
     "Pictures": "draw",
     "Information": "models info",
-    "Measure": "reproduce benchmark",
 }
 """Every command, by what it is for."""
 INTRODUCTION = """\

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperspan.benchmarks.measure import in_turns, machine, median_ratio
-from hyperspan.benchmarks.paper import batches_for, decoder
+from experiments.speed.measure import in_turns, machine, median_ratio
+from experiments.speed.paper_model import batches_for, decoder
 from hyperspan.corpora import read_corpus
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems

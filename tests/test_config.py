@@ -14,15 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hyperspan.config as config_module
+from experiments import CONFIGS
 from hyperspan.config import Config, DataConfig
-from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError
 from hyperspan.toml import LARGEST_FILE
 from hyperspan.training.checkpoint import difference
 from hyperspan.training.run import check_files
 from tests.growth import grows_linearly
-
-CONFIGS = config_names()
 
 corpora = st.lists(
     st.text()
@@ -61,9 +59,9 @@ def test_toml_and_back(given: dict) -> None:
     assert Config.from_mapping(tomllib.loads(config.to_toml())) == config
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_the_configurations_that_come_with_the_project_are_good(name: str) -> None:
-    config = Config.read(name)
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_configurations_of_experiments_are_good(path: Path) -> None:
+    config = Config.read(path)
     assert all(corpus.path.startswith("data/") for corpus in (*config.data.train_corpora, *config.data.dev_corpora))
     with pytest.raises(InputError, match="no such file"):
         check_files(config.override(["data.train=data/nowhere"]))
@@ -174,12 +172,10 @@ def test_tables_of_plugins_hold_what_toml_can(plugins: object, message: str) -> 
         Config.from_mapping({"plugins": plugins})
 
 
-def test_a_folder_is_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="is neither a file nor a configuration that hyperspan ships"):
-        Config.read(tmp_path)
-    (tmp_path / "genia" / "sh-n-char").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    assert find_config("genia/sh-n-char").name == "sh-n-char.toml"
+def test_a_folder_or_nothing_is_no_configuration(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "genia"):
+        with pytest.raises(InputError, match="is not a file; name a TOML file"):
+            Config.read(path)
 
 
 def test_config_fields_have_docstrings() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pkgutil
 import re
 from pathlib import Path
@@ -11,6 +12,10 @@ import click
 import pytest
 import typer
 
+from experiments import domain, speed, study, word_vectors
+from experiments.cli import make_command, make_group, make_single
+from experiments.paper.__main__ import make_command as make_paper
+from experiments.pretraining.__main__ import pretrain
 from hyperspan.cli import make_app
 from hyperspan.config import Config
 from scripts.snippets import PAGES, ROOT, replayed
@@ -25,6 +30,9 @@ def test_documentation_snippets_run_and_print_what_is_shown(page: Path) -> None:
 
 GROUPS = {"hyperspan.formats", "hyperspan.encoders", "hyperspan.structures", "hyperspan.models"}
 CONSOLE = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)hyperspan ([a-z]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
+EXPERIMENTS = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)python -m experiments\.([a-z_.]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
+SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
+"""Code inside a line of text, which may go on in the next line."""
 
 
 def is_there(name: str) -> bool:
@@ -56,19 +64,46 @@ def test_documentation_commands_have_the_options_shown() -> None:
     assert wrong == []
 
 
-def unknown_in(text: str, group: Any) -> list[str]:
+def experiments() -> click.Group:
+    """What can be run as `python -m experiments.NAME`, apart from scripts without options of a command."""
+    found = {
+        "paper": typer.main.get_command(make_paper()),
+        "study": typer.main.get_group(make_group(study, study.COMMANDS)),
+        "speed": typer.main.get_group(make_group(speed, speed.COMMANDS)),
+        "domain": typer.main.get_command(make_command(domain)),
+        "pretraining": typer.main.get_command(make_single(pretrain)),
+        "word_vectors": typer.main.get_command(make_single(word_vectors.train)),
+    }
+    return click.Group(commands=found)  # type: ignore[arg-type]
+
+
+def test_documentation_experiments_have_the_options_shown() -> None:
+    group = experiments()
+    wrong = [
+        f"{page.name}: {said}"
+        for page in PAGES
+        for said in unknown_in(page.read_text(encoding="utf-8"), group, EXPERIMENTS)
+        if " " in said or importlib.util.find_spec(f"experiments.{said}") is None
+    ]
+    assert wrong == []
+    text = "`python -m experiments.paper\nmain --tarin` `python -m experiments.speed decode --rounds 1`\n"
+    text += "$ python -m experiments.study nothing\n$ python -m experiments.nothing -x"
+    assert unknown_in(text, group, EXPERIMENTS) == ["paper --tarin", "study nothing", "nothing"]
+
+
+def unknown_in(text: str, group: Any, pattern: re.Pattern[str] = CONSOLE) -> list[str]:
     """The commands and options in a text that a group of commands does not have."""
     wrong: list[str] = []
-    for name, rest in CONSOLE.findall(text):
+    for name, rest in pattern.findall(SPAN.sub(lambda span: " ".join(span[0].split()), text)):
         command = group.commands.get(name)
         words = rest.split()
-        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        while hasattr(command, "commands") and words and not words[0].startswith("-"):
             name, command = f"{name} {words[0]}", command.commands.get(words.pop(0))
         if command is None:
             wrong.append(name)
             continue
         known = {option for one in command.params for option in one.opts}
-        options = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", f" {' '.join(words)}") if name != "benchmark" else []
+        options = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", f" {' '.join(words)}")
         wrong += [f"{name} {option}" for option in options if option not in known]
     return wrong
 

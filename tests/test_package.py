@@ -49,7 +49,7 @@ for room in {WITHOUT_TORCH}:
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.endswith("_torch"):
             importlib.import_module(module.name)
-import hyperspan.benchmarks.bundled, hyperspan.structures.graphs
+import experiments.speed.bundled, hyperspan.structures.graphs
 print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], [hyperspan.Mention(0, 1, 'X')])[:4])
 try:
     hyperspan.train
@@ -80,7 +80,6 @@ print(sorted(set(hyperspan_names) - set(dir())))
     [
         ["train", "mine.toml"],
         ["compact", "genia", "small"],
-        ["benchmark", "decode"],
         ["annotate", "x", "--device", "cuda"],
     ],
 )

@@ -46,7 +46,7 @@ AFTER = frozenset(
     "have will would said says can could did does who which when where after before during while because if".split()
 )
 """Between such words a name is most likely a whole noun phrase."""
-MONTHS = "January February March April May June July August September October November December".split()
+MONTHS: Sequence[str] = "January February March April May June July August September October November December".split()
 _MONTH = "|".join(MONTHS)
 DATE = re.compile(
     rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}}) , (?P<year>[12]\d{{3}})|"

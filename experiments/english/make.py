@@ -3,8 +3,8 @@
     python -m experiments.english.make CORPORA VECTORS --start runs/gum-student
 
 CORPORA is a folder with gum, amalgum and names, VECTORS glove6B_100d_subset_f16.npz. `--start` is a model of
-`hyperspan train gum/student`, whose teachers want a GPU. The rest takes about 40 minutes on two CPU cores. What is
-there already is not made again, and training resumes. The model is in runs/english-small;
+`experiments/configs/gum/student.toml`, whose teachers want a GPU. The rest takes about 40 minutes on two CPU cores.
+What is there already is not made again, and training resumes. The model is in runs/english-small;
 `src/hyperspan/pretrained/english` also has its card and README.
 """
 
@@ -34,7 +34,17 @@ def steps(data: Path, start: str, threads: int) -> Iterator[Step]:
     yield made / "silver.jsonl.gz", corpora
     yield made / "plain.train.jsonl", [*python, "-m", "experiments.english.plain", str(made)]
     model, calibrated, small = (runs / name for name in ("english", "english-calibrated", "english-small"))
-    train = [*hyperspan, "train", "gum/english", "--output", str(model), "--start", start, "--threads", str(threads)]
+    train = [
+        *hyperspan,
+        "train",
+        "experiments/configs/gum/english.toml",
+        "--output",
+        str(model),
+        "--start",
+        start,
+        "--threads",
+        str(threads),
+    ]
     if (model / "checkpoint.safetensors").exists():
         train.append("--resume")
     yield model / "README.md", train
@@ -48,7 +58,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="the folder of gum, amalgum and names")
     parser.add_argument("vectors", type=Path, help="the word vectors of GloVe")
-    parser.add_argument("--start", required=True, help="a model of hyperspan train gum/student")
+    parser.add_argument(
+        "--start", required=True, help="a model of hyperspan train experiments/configs/gum/student.toml"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     Path("data/gum").mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hyperspan.configs import find_config
 from hyperspan.errors import InputError
 from hyperspan.toml import build, check_key, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
@@ -487,8 +486,10 @@ class Config:
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
-        """Read a TOML file, or the shipped configuration of this name, and apply ``section.key=value`` overrides."""
-        path = find_config(path)
+        """Read a TOML file, and apply ``section.key=value`` overrides."""
+        path = Path(path)
+        if path.is_dir() or not path.exists():  # a pipe is no file, but can be read
+            raise InputError(f"{path} is not a file; name a TOML file, such as hyperspan init writes for a corpus")
         tables = read_toml(read_text(path), str(path), "hyperspan init writes a configuration for a corpus")
         try:
             config = cls.from_mapping(tables)

@@ -22,7 +22,6 @@ EXTRAS = {
     "spacy": ("spacy",),
     "train": ("safetensors", "torch"),
     "transformers": ("safetensors", "torch", "transformers"),
-    "vectors": ("gensim",),
 }
 """The modules that each extra installs."""
 

@@ -32,15 +32,13 @@ _QUOTED = re.compile(
 )
 
 
-def read_toml(
-    text: str, name: str = "the configuration", remedy: str = "hyperspan/configs/ has examples"
-) -> dict[str, Any]:
+def read_toml(text: str, name: str = "the configuration", remedy: str = "hyperspan init writes one") -> dict[str, Any]:
     """Parse untrusted TOML; raise an InputError that names `name` if it is invalid.
 
     >>> read_toml("seed = " + "[" * 2000)
     Traceback (most recent call last):
     ...
-    hyperspan.errors.InputError: the configuration is not TOML: it is nested too deeply; hyperspan/configs/ has examples
+    hyperspan.errors.InputError: the configuration is not TOML: it is nested too deeply; hyperspan init writes one
     """
     try:
         if _DEEP_KEY.search(_QUOTED.sub("x", text)):

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments import CONFIGS
 from hyperspan import __version__
-from hyperspan.config import Config
-from hyperspan.configs import config_names
 from hyperspan.info import EXTRAS
 from tests.cli.process import hyperspan
 
@@ -25,32 +24,14 @@ def test_info_says_what_runs_and_what_is_installed() -> None:
         assert word in shown.stdout
 
 
-def test_the_shipped_configurations_are_listed_with_their_corpora() -> None:
-    shown = hyperspan("train", "--list")
-    assert shown.returncode == 0 and not shown.stderr
-    names = [line.split()[0] for line in shown.stdout.splitlines()]
-    assert names == ["configuration", *config_names()]
-    [line] = [line for line in shown.stdout.splitlines() if line.startswith("litbank/crf ")]
-    assert line.split()[1] == Config.read("litbank/crf").data.train and "CRF" in line
-    for line in shown.stdout.splitlines()[1:]:  # a sentence each, and no other comment within
-        assert "#" not in line and line.endswith("."), line
-
-
-def test_files_that_a_shipped_configuration_misses_are_named_at_once(tmp_path: Path) -> None:
-    failed = hyperspan("train", "genia/sh-6", cwd=tmp_path)
+def test_files_that_a_configuration_misses_are_named_at_once(tmp_path: Path) -> None:
+    failed = hyperspan("train", str(CONFIGS / "genia/sh-n.toml"), cwd=tmp_path)
     assert failed.returncode == 2 and len(failed.stderr.splitlines()) == 1
     for key in ("data.train", "data.dev", "words.vectors"):
         assert f"{key} is data/" in failed.stderr and f"--set {key}=FILE" in failed.stderr
     assert "obtain them" in failed.stderr and "--set words.vectors= does without vectors" in failed.stderr
     unknown = hyperspan("train", "nonsense", cwd=tmp_path)
-    assert unknown.returncode == 2 and "one of those that hyperspan train --list shows" in unknown.stderr
-
-
-def test_a_benchmark_has_help_of_its_own() -> None:
-    shown = hyperspan("benchmark", "latency", "-h")
-    assert shown.returncode == 0 and "--rounds" in shown.stdout and not shown.stderr
-    failed = hyperspan("benchmark", "latency", "--round")
-    assert failed.returncode == 2 and failed.stderr.endswith("see hyperspan benchmark latency --help\n")
+    assert unknown.returncode == 2 and "nonsense is not a file; name a TOML file" in unknown.stderr
 
 
 def test_info_as_json() -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import typer
 
 import hyperspan
+from experiments import CONFIGS
+from experiments.paper.configs import source_of
+from experiments.paper.rows import ROWS
 from hyperspan.cli import make_app
 from hyperspan.config import SETTLED, Config
-from hyperspan.configs import config_names
 
 FOLDER = Path(__file__).parent
 PACKAGE = Path(hyperspan.__file__).parent
@@ -22,13 +24,25 @@ Frozen = Mapping[str, Mapping[str, Any]]
 """Values by key, for each configuration or command."""
 
 
+def resolved() -> dict[str, Config]:
+    """The configurations in `experiments/configs`, and those of rows that override one of them, by CORPUS/NAME."""
+    files = {path.relative_to(CONFIGS).with_suffix("").as_posix(): path for path in CONFIGS.glob("*/*.toml")}
+    found = {name: Config.read(path) for name, path in files.items()}
+    for corpus in {name.partition("/")[0] for name in files}:
+        for row in ROWS.values():
+            file, overrides = source_of(row, corpus)
+            if overrides and file.is_file():
+                found[f"{corpus}/{row.name}"] = Config.read(file, overrides)
+    return found
+
+
 def configurations() -> Frozen:
-    """The defaults of each section, and what each shipped configuration has instead, by ``section.key``."""
+    """The defaults of each section, and what each configuration has instead, by ``section.key``."""
     defaults = Config().tables()
     found: dict[str, dict[str, Any]] = {f"[{section}]": dict(values) for section, values in defaults.items()}
     found["[auto]"] = dict(SETTLED)
-    for name in config_names():
-        tables = Config.read(name).tables()
+    for name, config in resolved().items():
+        tables = config.tables()
         found[name] = {
             f"{section}.{key}": value
             for section, values in tables.items()

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from hyperspan.config import Config
-from hyperspan.configs import config_names
-from tests.frozen.interfaces import FOLDER, INTERFACES, RENEW, commands, configurations, differences, lines_of
+from tests.frozen.interfaces import FOLDER, INTERFACES, RENEW, commands, configurations, differences, lines_of, resolved
 
 
 @pytest.mark.parametrize("name", INTERFACES)
@@ -22,12 +21,12 @@ def test_interfaces_are_as_frozen(name: str) -> None:
 
 def test_every_configuration_can_be_made_again_from_its_line() -> None:
     frozen = json.loads((FOLDER / "configurations.json").read_text(encoding="utf-8"))
-    for name in config_names():
+    for name, config in resolved().items():
         tables: dict[str, dict[str, object]] = {}
         for key, value in frozen[name].items():
             section, _, option = key.partition(".")
             tables.setdefault(section, {})[option] = value
-        assert Config.from_mapping(tables) == Config.read(name)
+        assert Config.from_mapping(tables) == config
 
 
 def test_every_command_and_option_is_there() -> None:

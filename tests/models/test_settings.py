@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from hyperspan.benchmarks.discontinuous_runs import ROWS
+from experiments import CONFIGS
+from experiments.study.discontinuous_runs import ROWS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.models import Model, new_model
@@ -83,7 +84,7 @@ def test_skip_is_refused_naming_every_kind_that_can(kind: str) -> None:
 
 
 def test_craft_configurations_share_encoder_and_schedule() -> None:
-    every = {name: Config.read(f"craft/{name}") for name in ROWS}
+    every = {name: Config.read(CONFIGS / "craft" / f"{name}.toml") for name in ROWS}
     same = ("data", "words", "characters", "transformer", "encoder", "training")
     first = every["segmental"]
     for name, config in every.items():

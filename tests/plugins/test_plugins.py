@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import CONFIGS
 from hyperspan import Config, Document, HyperspanError, Mention, read_corpus, train, write_corpus
 from hyperspan.corpora import FORMATS
 from hyperspan.corpora.outputs import choose_output
@@ -91,7 +92,7 @@ def test_plugin_formats_and_encoders_are_refused_where_they_do_not_fit(tmp_path:
         "x.json ends in .json, but zoo would be written there; let it end in .zoo"
     )
     changes = ["--set", "model.kind=fofe", "--set", "encoder.kind=hashes", "--set", "training.lm_loss_weight=0"]
-    refused = hyperspan("train", "genia/sh-n-char", *changes, "-o", str(tmp_path / "model"), path=ZOO)
+    refused = hyperspan("train", str(CONFIGS / "genia/sh-n.toml"), *changes, "-o", str(tmp_path / "model"), path=ZOO)
     assert refused.returncode == 2, refused.stderr
     assert "encoder.kind is hashes, but model.kind fofe reads the vectors and characters of neural" in refused.stderr
 

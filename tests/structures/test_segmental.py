@@ -338,10 +338,16 @@ def test_a_set_with_a_mention_wider_than_c_has_probability_zero() -> None:
 
 
 def test_sentences_of_a_batch_with_the_same_mentions_are_as_they_are_alone() -> None:
-    distribution = SegmentalHypergraph(random_scores(3, 4, 3, 2), [4, 3, 4])
+    scores, lengths = random_scores(3, 4, 3, 2), [4, 3, 4]
     sets = [{(1, 2, 0), (2, 3, 1)}, {(2, 3, 1)}, {(2, 3, 1), (2, 4, 1)}]
-    alone = [distribution.select([b]).log_prob([some]) for b, some in enumerate(sets)]
-    torch.testing.assert_close(distribution.log_prob(sets), torch.cat(alone))
+
+    def alone(b: int) -> SegmentalHypergraph:
+        row = slice(b, b + 1)
+        own = EdgeScores(scores.absent[row], scores.present[row], scores.extend[row], scores.close[row])
+        return SegmentalHypergraph(own, lengths[row])
+
+    separately = torch.cat([alone(b).log_prob([some]) for b, some in enumerate(sets)])
+    torch.testing.assert_close(SegmentalHypergraph(scores, lengths).log_prob(sets), separately)
 
 
 def test_backward_may_be_called_again_and_gradients_are_ones_own() -> None:

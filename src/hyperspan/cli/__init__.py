@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -14,13 +14,11 @@ from hyperspan import __version__
 from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
 from hyperspan.lazy import imported
 
-COMMANDS = "annotate bulk serve suggest label init vectors pretrain train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain reproduce models info benchmark".split()
+COMMANDS = "annotate bulk serve suggest label init train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain models info".split()
 """The commands in the order of the help; each is a function in the module of the same name."""
 _SETTINGS: dict[str, dict[str, Any]] = {
     # train reports extra arguments with its own message.
     "train": {"allow_extra_args": True},
-    # The benchmark parses the options that follow its name.
-    "benchmark": {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
 }
 OPENMP_SPINS = 10_000
 """How often a thread of torch's OpenMP polls for work before it sleeps: about a quarter of a millisecond.
@@ -40,15 +38,15 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     for name in names:
         command = imported(f"hyperspan.cli.{name}:{name}")
-        app.command(name, help=_unwrapped(command.__doc__), context_settings=_SETTINGS.get(name))(command)
+        app.command(name, help=unwrapped(command.__doc__), context_settings=_SETTINGS.get(name))(command)
     app.callback()(common)
     return app
 
 
-def _unwrapped(docstring: str) -> str:
+def unwrapped(docstring: str) -> str:
     """Join the lines of each paragraph, because typer keeps their breaks.
 
-    >>> _unwrapped("One.\\n\\n    Two\\n    three.\\n    ")
+    >>> unwrapped("One.\\n\\n    Two\\n    three.\\n    ")
     'One.\\n\\nTwo three.'
     """
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.strip().split("\n\n"))
@@ -69,13 +67,18 @@ def common(
 
 
 def main() -> None:
-    """Run the command line; a user error prints one sentence on standard error and exits with status 2."""
+    """Run the command line."""
+    called = [name for name in sys.argv[1:2] if name in COMMANDS]
+    run_app(lambda: make_app(called or COMMANDS), "hyperspan")
+
+
+def run_app(make: Callable[[], typer.Typer], name: str) -> NoReturn:
+    """Make a command line and run it; a user error prints one sentence on standard error and exits with status 2."""
     warnings.formatwarning = _format_warning
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", str(OPENMP_SPINS))  # OpenMP reads it when torch is imported
-    called = [name for name in sys.argv[1:2] if name in COMMANDS]
     try:
-        sys.exit(make_app(called or COMMANDS)(prog_name="hyperspan", standalone_mode=False))
+        sys.exit(make()(prog_name=name, standalone_mode=False))
     except HyperspanError as error:
         _fail(str(error))
     except OSError as error:
@@ -94,7 +97,7 @@ def main() -> None:
         if not explain():  # no command was given, and the help is printed already
             sys.exit(2)
         context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "hyperspan"
+        command = context.command_path if context is not None else name
         _fail(f"{' '.join(explain().split()).removesuffix('.')}; see {command} --help")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def curve(
-    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
+    config: Annotated[str, typer.Argument(help="A TOML file.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The output folder. Default: runs/curve/NAME for NAME.toml."),

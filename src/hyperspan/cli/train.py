@@ -13,30 +13,15 @@ from rich.console import Console
 
 from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
-from hyperspan.configs import config_names, find_config
 from hyperspan.errors import InputError, require_plots, require_torch
 
 if TYPE_CHECKING:
     from hyperspan.training.run import TrainingResult
 
 
-def _list_configs(wanted: bool) -> None:
-    """Print the name, training corpus and first comment of each shipped configuration."""
-    if not wanted:
-        return
-    rows = [("configuration", "data.train", "what it is")]
-    for name in config_names():
-        about = find_config(name).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        rows.append((name, Config.read(name).data.train_names, about))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, corpus, about in rows:
-        print(f"{name:{widths[0]}}  {corpus:{widths[1]}}  {about}")
-    raise typer.Exit
-
-
 def train(
     context: typer.Context,
-    config: Annotated[str, typer.Argument(help="A TOML file, or a shipped configuration such as genia/sh-n-char.")],
+    config: Annotated[str, typer.Argument(help="A TOML file.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The folder for the model. Default: runs/NAME for NAME.toml."),
@@ -55,12 +40,6 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a run.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
-    list_: Annotated[
-        bool,
-        typer.Option(
-            "--list", callback=_list_configs, is_eager=True, help="Print the shipped configurations and exit."
-        ),
-    ] = False,
 ) -> None:
     """Train a model and keep the checkpoint with the best dev F1.
 

@@ -88,8 +88,8 @@ def train(
 ) -> TrainingResult:
     """Train a model, keep the checkpoint with the best dev F1, and write it to a folder.
 
-    - `config`: a :class:`hyperspan.Config`, a mapping of the same shape, a TOML file, or the name of a shipped
-      configuration. It is checked before any data is read. `overrides` change values, as in ``"training.seed=3"``.
+    - `config`: a :class:`hyperspan.Config`, a mapping of the same shape, or a TOML file. It is checked before any data
+      is read. `overrides` change values, as in ``"training.seed=3"``.
     - `folder`: where the model goes. If it already contains a run, `resume` continues it and `force` starts over;
       without both it is an error.
     - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads

@@ -1,0 +1,127 @@
+"""Experiments as commands: each is a module whose ``run`` takes the options and returns figures, which are printed as
+text or JSON."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import wraps
+from importlib import import_module
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from hyperspan.cli import run_app, unwrapped
+from hyperspan.errors import HyperspanError, require_torch
+
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def run_group(package: ModuleType) -> None:
+    """Run the command that is named after ``python -m PACKAGE``: one of the package's ``COMMANDS``."""
+    called = [name for name in sys.argv[1:2] if name in package.COMMANDS]
+    run_app(lambda: make_group(package, called), f"python -m {package.__name__}")
+
+
+def run_module(module: ModuleType, name: str) -> None:
+    """Run one module as a command of its own: ``python -m NAME``."""
+    run_app(lambda: make_command(module), f"python -m {name}")
+
+
+def make_command(module: ModuleType) -> typer.Typer:
+    """Build a command of one module."""
+    return make_single(command_of(module), module.__doc__)
+
+
+def make_single(command: Callable[..., None], about: str | None = None) -> typer.Typer:
+    """Build a command line of one command; it is explained by its docstring."""
+    app = new_app()
+    app.command(help=unwrapped(about or command.__doc__ or ""))(command)
+    return app
+
+
+def make_group(package: ModuleType, called: Collection[str]) -> typer.Typer:
+    """Build the commands of a package; only the modules of those that are called are imported."""
+    app = new_app(help=package.__doc__, no_args_is_help=True)
+    for name, about in package.COMMANDS.items():
+        if name in called:
+            if name not in package.WITHOUT_TORCH:
+                require_torch(f"the experiment {name}")
+            module = import_module(f"{package.__name__}.{name.replace('-', '_')}")
+            app.command(name, help=unwrapped(module.__doc__ or ""))(command_of(module))
+        else:
+            app.command(name, help=about)(_not_called)
+    app.callback()(_no_options)
+    return app
+
+
+def new_app(**settings: Any) -> typer.Typer:
+    """A command line without commands."""
+    return typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
+def _not_called() -> None:
+    """Stand for a command whose module is not imported."""
+
+
+def _no_options() -> None:
+    """Stand for options before the command, so that a name is needed even where there is one command."""
+
+
+def command_of(module: ModuleType) -> Callable[..., None]:
+    """Make a command of the ``run`` of a module.
+
+    As text, figures are printed by the ``table`` of the module, or as :func:`lines`. A module's ``failure`` may say, of
+    its figures, why the command fails.
+    """
+
+    @wraps(module.run)
+    def command(as_json: bool = False, **options: Any) -> None:
+        about = (module.__doc__ or "").partition("\n")[0].partition(": `")[0].removesuffix(".")
+        print(f"hyperspan: {about}; this may take minutes", file=sys.stderr)
+        figures = module.run(**options)
+        shown = vars(module).get("table", lines)
+        print(json.dumps(figures, indent=2) if as_json else "\n".join(shown(figures)))
+        failure = vars(module).get("failure", lambda figures: "")(figures)
+        if failure:
+            raise HyperspanError(failure)
+
+    parameters = [*inspect.signature(module.run, eval_str=True).parameters.values()]
+    parameters.append(inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def lines(figures: Any, indent: str = "") -> Iterator[str]:
+    """Format figures as text: one line each, with nested figures indented.
+
+    >>> print(*lines({"machine": "a CPU", "widths": [{"c": "n", "words_per_second": 12345.6}]}), sep="\\n")
+    machine: a CPU
+    widths:
+    <BLANKLINE>
+      c: n
+      words per second: 12,346
+    """
+    for name, value in figures.items() if isinstance(figures, dict) else [("", each) for each in figures]:
+        label = str(name).replace("_", " ")
+        if isinstance(value, dict | list):
+            inner = indent + "  " * bool(label)
+            yield f"{indent}{label}:" if label else ""
+            yield from lines(value, inner)
+        else:
+            yield f"{indent}{label}: {_number(value)}"
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.3g}"
+    return "-" if value is None else str(value)
