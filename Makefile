@@ -6,7 +6,7 @@ export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # or every process would compile what it imports
 
-.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz kills lint types signs docs snippets benchmark kernels-here check-arm64 wheel audit clean
+.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz differential mutations kills lint types signs golden docs snippets benchmark kernels-here check-arm64 wheel audit clean
 
 help:
 	@echo "make demo          annotate a text with each bundled model, and write demo.html"
@@ -16,10 +16,13 @@ help:
 	@echo "make test-corpora  read, write and compare whole corpora, where they are at hand"
 	@echo "make test-slow     the same with twenty times the examples; kill processes, workers and machines, fill a disk"
 	@echo "make fuzz          use 100,000 mutated inputs of every kind; ARGS='--inputs 5000 --seed 3' for others"
+	@echo "make differential  compare what this checkout and OTHER=../another make of 20,000 corpora"
+	@echo "make mutations     put forty faults into a copy, one at a time, and see that tests notice them; ARGS='--only 3'"
 	@echo "make kills         kill training and bulk jobs 20 times each, and resume them"
 	@echo "make lint          check style"
 	@echo "make types         check types"
 	@echo "make signs         count what tells how well the code is built"
+	@echo "make golden        compare what hyperspan answers with the record of it in experiments/golden"
 	@echo "make docs          build the site into site/, strictly"
 	@echo "make snippets      record what the snippets of README and docs print now, as after a change of a model"
 	@echo "make benchmark     measure costs, as ratios"
@@ -99,6 +102,15 @@ test-slow: $(VENV)/installed-dev
 fuzz: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
 
+# Exit status 1 if they differ in anything that tests/fuzz/differential/intended.toml does not name.
+differential: $(VENV)/installed-dev
+	@test -n "$(OTHER)" || { echo "name another checkout: make differential OTHER=../other"; exit 2; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.differential $(OTHER) $(ARGS)
+
+# Minutes. A fault that survives is a missing test: tests/mutations.toml.
+mutations: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 nice -n 10 $(BIN)/python -m tests.mutations $(ARGS)
+
 kills: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.kills $(ARGS)
 
@@ -112,6 +124,10 @@ types: $(VENV)/installed-dev
 
 signs: $(VENV)/installed
 	$(BIN)/python scripts/signs.py
+
+# ARGS=--quick for two models and three kinds. After a change that is meant: python -m experiments.golden write.
+golden: $(VENV)/installed-dev
+	$(BIN)/python -m experiments.golden check $(ARGS)
 
 # Offline: the site loads nothing from elsewhere. Links, anchors and pages that are not there end it.
 docs: $(VENV)/installed-dev

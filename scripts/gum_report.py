@@ -19,7 +19,7 @@ from hyperspan import load, read_corpus
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import evaluate_model
-from hyperspan.evaluation.scores import Score
+from hyperspan.evaluation.counts import Score
 from hyperspan.types import Document, Mention, Sentence
 
 NOT_FREE = ("essay", "fiction", "letter", "podcast", "whow")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -55,8 +55,11 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else os.cpu_count()
 
 
+# Where only the exit status counts (tests/mutations.py), nobody reads the smallest example that fails.
+UNREAD = {Phase.shrink, Phase.explain} if "HYPERSPAN_UNSHRUNK" in os.environ else set[Phase]()
 settings.register_profile(
     "hyperspan",
+    phases=[phase for phase in Phase if phase not in UNREAD],
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,

@@ -1,16 +1,44 @@
-"""How the code is built: what the signs count, and that CONTRIBUTING leads where it says."""
+"""How the code is built: the order of the rooms, what the signs count, and that CONTRIBUTING leads where it says."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import hyperspan
 from scripts.signs import count
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(hyperspan.__file__).parent
+ROOMS = {
+    "values": "types errors config toml files file_types archives plugins lazy progress",
+    "kernels": "kernels",
+    "text": "text vocabulary words",
+    "corpora": "corpora examples",
+    "structures": "structures",
+    "runtime": "runtime inference batch batching collation model_folders catalog cards",
+    "nn": "encoders models",
+    "evaluation": "evaluation",
+    "training": "training",
+    "baselines": "baselines",
+    "render": "render",
+    "labelling": "labelling",
+    "bulk": "bulk",
+    "serve": "serve",
+    "integrations": "integrations",
+    "cli": "cli info __init__ __main__",
+}
+"""What each room has at the top of the package. A file imports its own room and those before it, nothing after it."""
+UPWARDS = {
+    ("vocabulary", "structures"): "step 13: `gold` and `marks` leave the vocabulary",
+    ("batch", "encoders"): "step 14: the subwords of a batch move to nn",
+    ("inference", "models"): "step 15: models are found by their address",
+}
+"""Imports against the order, by names at the top of the package, with the step that ends each. It may only shrink."""
 
 
 def names_in(path: Path) -> set[str]:
@@ -43,3 +71,59 @@ def test_rooms_do_not_import_each_other_and_class_names_are_unique() -> None:
     _, signs = count()
     assert not signs.found["pairs of rooms that import each other"]
     assert not signs.found["class names used twice"]
+
+
+# -- the order of the rooms --------------------------------------------------------------------------------------------
+
+
+def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
+    """The modules of hyperspan that a file of this package imports, also inside functions and for its types."""
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            names = [f"{module}.{name}" for name in names] if module == "hyperspan" else [module]
+        for name in names:
+            if name.startswith("hyperspan."):
+                public = name.removeprefix("hyperspan.")
+                yield hyperspan._HOME.get(public, name)
+
+
+def upwards(path: str, text: str) -> set[tuple[str, str]]:
+    """The imports of a file that the order of the rooms forbids."""
+    rank = {name: number for number, names in enumerate(ROOMS.values()) for name in names.split()}
+    parts = ("hyperspan", *path.removesuffix(".py").split("/"))
+    found = {module.split(".")[1] for module in imported_modules(ast.parse(text), parts[:-1])} - {"__version__"}
+    return {(parts[1], name) for name in found if rank[name] > rank[parts[1]]}
+
+
+def test_rooms_import_only_those_before_them() -> None:
+    files = {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    found = {pair: path for path, text in files.items() for pair in upwards(path, text)}
+    assert {pair: path for pair, path in found.items() if pair not in UPWARDS} == {}
+    assert UPWARDS.keys() - found.keys() == set(), "these are gone: shorten UPWARDS"
+
+
+def test_rooms_have_every_module_once() -> None:
+    named = [name for names in ROOMS.values() for name in names.split()]
+    assert len(named) == len(set(named))
+    assert {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")} <= set(named)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import hyperspan.cli.draw",
+        "from hyperspan.cli import draw",
+        "from hyperspan import cli",
+        "from hyperspan import render_html",
+        "from ..cli import draw",
+        "from .. import cli",
+        "def late():\n    from hyperspan.cli import draw",
+        "if TYPE_CHECKING:\n    from hyperspan.cli import draw",
+    ],
+)
+def test_rooms_are_checked_whatever_an_import_looks_like(text: str) -> None:
+    assert upwards("evaluation/scores.py", text)
+    assert not upwards("evaluation/scores.py", text.replace("cli", "structures").replace("render_html", "Mention"))

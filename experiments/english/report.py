@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hyperspan import Document, Mention, Sentence, load
-from hyperspan.evaluation.scores import Score
+from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.tables import Section, print_sections
 from hyperspan.inference.annotator import Annotator
 from hyperspan.training.data import read_sentences

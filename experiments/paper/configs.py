@@ -86,9 +86,8 @@ _FREE = {
     ("fofe", "threshold"),
     ("katiyar_cardie", "threshold"),
     ("training", "seed"),
-    ("training", "checkpoint_minutes"),
 }
-"""The keys in which a finished run may differ: chosen by training, given by the folder, or without effect."""
+"""The keys in which a finished run may differ: chosen by training, or given by the folder."""
 _ENCODER = ("transformer", "name")
 """The key that may be the name of an encoder on the hub, of which the organisation is a part."""
 

@@ -28,23 +28,14 @@ BATCHES = 8
 ROUNDS = 5
 
 
-def speeds(
-    rows: Mapping[str, str],
-    train: Path,
-    device: str,
-    overrides: Sequence[str],
-    own: Mapping[str, Sequence[str]] | None = None,
-) -> list[dict[str, Any]]:
+def speeds(rows: Mapping[str, str], train: Path, device: str, overrides: Sequence[str]) -> list[dict[str, Any]]:
     """Words per second of each row, in turns on the same sentences, with one thread on a CPU; `rows` are names of
-    configurations.
-
-    `own` are overrides of single rows. Each decodes with the model trained during the measurement.
+    configurations. Each decodes with the model trained during the measurement.
     """
     place = choose_device(device)
     if place.type == "cpu":
         torch.set_num_threads(1)
-    own = own or {}
-    measured = [MeasuredRow.read(config, train, place, [*overrides, *own.get(row, ())]) for row, config in rows.items()]
+    measured = [MeasuredRow.read(config, train, place, overrides) for config in rows.values()]
     training = in_turns([one.training for one in measured], ROUNDS)
     for one in measured:
         one.model.eval()

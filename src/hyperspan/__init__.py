@@ -23,7 +23,7 @@ _HOME = {
     "SegmentalHypergraph": "hyperspan.structures",
     "Sentence": "hyperspan.types",
     "annotate_files": "hyperspan.bulk",
-    "draw_hypergraph": "hyperspan.render.hypergraph_svg",
+    "draw_hypergraph": "hyperspan.render.hypergraph",
     "evaluate": "hyperspan.evaluation",
     "load": "hyperspan.inference.loading",
     "read_corpus": "hyperspan.corpora",
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from hyperspan.inference.annotator import Annotator
     from hyperspan.inference.loading import load
     from hyperspan.render.html import render_html
-    from hyperspan.render.hypergraph_svg import draw_hypergraph
+    from hyperspan.render.hypergraph import draw_hypergraph
     from hyperspan.structures import EdgeScores, SegmentalHypergraph
     from hyperspan.training.run import train
     from hyperspan.types import AnnotationScope, Document, Mention, Sentence

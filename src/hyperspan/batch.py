@@ -60,8 +60,6 @@ class Batch:
     """(N,)"""
     tags: Tensor
     """(N,)"""
-    clusters: Tensor
-    """(N, prefixes), or (N, 0) without clusters."""
     spelling: Tensor
     """(N,): the index of each word's spelling."""
     characters: Tensor

@@ -72,8 +72,6 @@ class WordArrays(NamedTuple):
     """(N,)"""
     tags: np.ndarray
     """(N,)"""
-    clusters: np.ndarray
-    """(N, prefixes), or (N, 0) without clusters."""
     spelling: np.ndarray
     """(N,): the index of each word's spelling."""
     characters: np.ndarray
@@ -92,7 +90,6 @@ def word_arrays(
     return WordArrays(
         words=order.rows(lexicon.words[place]),
         tags=order.rows(vocabulary.tag_ids(tags)),
-        clusters=order.rows(lexicon.clusters[place], lexicon.clusters.shape[1:]),
         spelling=order.rows(by_length[place] if characters else []),
         characters=spelled.astype(np.int32, copy=False),
         character_counts=counts,

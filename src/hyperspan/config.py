@@ -18,38 +18,6 @@ MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 3
 """No model here has more: what a configuration asks for beyond that is a mistake."""
 
 
-RENAMED = {
-    "model.scorer": "model.scorer_hidden",
-    "model.penalty": "model.mention_bias",
-    "model.interactions": "segmental.interactions",
-    "model.order": "cascaded.order",
-    "model.threshold": "fofe.threshold or katiyar_cardie.threshold",
-    "words.unknown_rate": "words.word_dropout",
-    "words.tags": "words.tag_dimension",
-    "transformer.rate": "transformer.learning_rate",
-    "transformer.decay": "transformer.layer_decay",
-    "transformer.checkpointing": "transformer.gradient_checkpointing",
-    "encoder.shared_dropout": "encoder.variational_dropout",
-    "fofe.forget": "fofe.forgetting_factor",
-    "fofe.forget_letters": "fofe.character_forgetting_factor",
-    "fofe.overlapping": "fofe.overlapping_rate",
-    "fofe.disjoint": "fofe.disjoint_rate",
-    "training.part_size": "training.micro_batch_size",
-    "training.rate": "training.learning_rate",
-    "training.decay": "training.learning_rate_decay",
-    "training.warmup": "training.warmup_epochs",
-    "training.clip": "training.max_grad_norm",
-    "training.l2": "training.weight_decay",
-    "training.margin": "training.softmax_margin",
-    "training.neighbours": "training.lm_loss_weight",
-    "training.tune_penalty": "training.tune_mention_bias",
-    "training.average": "training.ema_decay",
-    "training.save_minutes": "training.checkpoint_minutes",
-    "attributes": "features",
-}
-"""Keys and sections of earlier versions, and what they are called now."""
-
-
 AUTO = "auto"
 """The value of a key that :mod:`hyperspan.training.defaults` chooses by the corpus."""
 
@@ -144,8 +112,6 @@ class ModelConfig:
     tied: bool = True
     """Whether the edge I → (X, I) scores as the sum of I → I and I → X, as in the paper. If not, it has its own
     weights."""
-    scorer_hidden: int = _number(0, 0, MOST_UNITS)
-    """Hidden units between span vectors and scores. 0 for the linear scores of the paper."""
     temperature: float = _number(1.0, 0.01, 1000)
     """Scores are divided by this in inference. Training chooses it on dev at the end; `calibration.temperatures` has
     values for single labels."""
@@ -161,9 +127,6 @@ class ModelConfig:
     tokenizer: str = "words"
     """The tokenizer of raw text: `words`, or `split`, which also splits at hyphens, slashes, commas, dots and pluses
     inside words. It applies to training documents without tokens and to all text in inference."""
-    tokenizer_version: int = _number(2, 1)
-    """The version of the tokenizer. Version 2 splits scripts without spaces into characters. A model always uses the
-    version it was trained with."""
 
 
 @dataclass(frozen=True)
@@ -202,27 +165,8 @@ class CalibrationConfig:
 
 
 @dataclass(frozen=True)
-class CouplingConfig:
-    """Couplings between mentions, of the models `segmental` and `joint`. A pair of mentions that overlap or touch
-    belongs to a family, by how the two lie to each other. `hyperspan calibrate --couplings` chooses the values; without
-    them nothing is coupled."""
-
-    both: Mapping[str, float] = _by_label(-1000, 1000)
-    """Added to the score of a set that contains both mentions of a pair, by family."""
-    balance: Mapping[str, float] = _by_label(-1000, 1000)
-    """How much of the average effect of `coupling.both` each mention of a pair is compensated for, by family. 0 is
-    none, 1 is all."""
-    mention: float = _number(0.0, -1000, 1000)
-    """Added to the score of each mention that is in a pair."""
-    least: float = _number(0.003, 1e-6, 1)
-    """The least product of the probabilities of two mentions at which they are a pair."""
-    most: int = _number(8, 2, 12)
-    """The most mentions that depend on each other. The cost is 2 to the power of this."""
-
-
-@dataclass(frozen=True)
 class WordsConfig:
-    """Word vectors, and embeddings of part-of-speech tags and Brown clusters."""
+    """Word vectors, embeddings of part-of-speech tags, and Brown clusters."""
 
     vectors: str = _auto("")
     """Pretrained word vectors: a file (GloVe, word2vec, fastText, npz), `"bundled"` for the English vectors that come
@@ -241,9 +185,7 @@ class WordsConfig:
     tag_dimension: int = _number(0, 0, MOST_UNITS)
     """Dimension of part-of-speech embeddings, 32 in the paper. 0 for none: raw text has no tags."""
     clusters: str = ""
-    """A file of Brown clusters. Four prefixes of each word's bit string are embedded."""
-    cluster_dimension: int = _number(24, 1, MOST_UNITS)
-    """Dimension of the embedding of each of the four prefixes."""
+    """A file of Brown clusters, for the features of `encoder.kind = "handcrafted"`."""
 
 
 @dataclass(frozen=True)
@@ -277,8 +219,6 @@ class TransformerConfig:
     window: int = _number(0, 0)
     """How many subwords the encoder reads at once. 0 for as many as it can. Longer sentences are read in several
     windows."""
-    stride: int = _number(0, 0)
-    """Subwords from the start of one window to the start of the next. 0 for half a window."""
     context: int = _number(0, 0)
     """Words of the document that the encoder reads before and after each sentence."""
     gradient_checkpointing: bool = False
@@ -316,10 +256,6 @@ class EncoderConfig:
     """Dropout on the input of the word LSTM, or on handcrafted features."""
     output_dropout: float = _auto(0.0, 0, 0.95)
     """Dropout on the output of each layer of the word LSTM."""
-    span_dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on span vectors before they are scored."""
-    variational_dropout: bool = False
-    """Whether all words of a sentence share one dropout mask."""
 
 
 @dataclass(frozen=True)
@@ -344,12 +280,8 @@ class JointConfig:
     within: Literal["none", "parameters", "spans"] = "none"
     """The score of a mention and a wider one of another label that begins at the same word: `none`, `parameters` or
     `spans`."""
-    rank: int = _number(8, 1, MOST_UNITS)
-    """Rank of the scores from span vectors (`spans`)."""
     groups: tuple[tuple[str, ...], ...] = ()
     """Lists of labels that depend on each other. Default: chosen from the training sentences."""
-    group_size: int = _number(5, 1, 8)
-    """The most labels of a group that training chooses. The cost is 4 to the power of this."""
 
 
 @dataclass(frozen=True)
@@ -370,8 +302,6 @@ class DiscontinuousConfig:
 class JoinedConfig:
     """The model `joined`. The limits in `discontinuous` apply to its mentions, too."""
 
-    hidden: int = _number(128, 1, MOST_UNITS)
-    """Hidden units of the classifier that decides whether two parts belong together."""
     threshold: float = _number(0.5, 0, 1)
     """The least probability at which two parts are joined. Training chooses it on dev at the end."""
 
@@ -396,15 +326,6 @@ class FofeConfig:
     """Dropout on the output of each layer."""
     threshold: float = _number(0.3, 0, 1)
     """The least probability of a mention. Training chooses it on dev at the end."""
-    forgetting_factor: float = _number(0.5, 0, 1)
-    """α: the vector of a word is multiplied by this for each word of distance."""
-    character_forgetting_factor: float = _number(0.8, 0, 1)
-    """The same for characters: the vector of a character is multiplied by this for each character of distance."""
-    overlapping_rate: float = _number(0.36, 0, 1)
-    """The fraction of spans without a mention, but overlapping one, that training uses as negatives. They are drawn
-    anew in every step."""
-    disjoint_rate: float = _number(0.09, 0, 1)
-    """The fraction of spans that overlap no mention that training uses as negatives."""
 
 
 @dataclass(frozen=True)
@@ -417,14 +338,6 @@ class KatiyarCardieConfig:
     """Dropout on the output of that LSTM."""
     threshold: float = _number(0.3, 0, 1)
     """The least probability of a label. Training chooses it on dev at the end."""
-
-
-@dataclass(frozen=True)
-class TransitionConfig:
-    """The model `transition`."""
-
-    dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on the input of the action scores."""
 
 
 @dataclass(frozen=True)
@@ -446,19 +359,16 @@ class TrainingConfig:
     eval_epochs: int = _auto(1, 1)
     """Epochs from one scoring on dev to the next. The last epoch is always scored."""
     batch_size: int = _auto(32, 1)
-    """Sentences of a step, over all processes together."""
+    """Sentences of a step."""
     micro_batch_size: int = _number(0, 0)
-    """The most sentences that a process computes at once, to save memory. Steps stay the same. 0 for no limit."""
-    optimizer: Literal["adam", "adamw", "lbfgs"] = "adam"
-    """`adam`, `adamw` (decoupled weight decay), or `lbfgs`, which takes one step an epoch, on all sentences."""
+    """The most sentences that are computed at once, to save memory. Steps stay the same. 0 for no limit."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """`adam`, or `adamw` (decoupled weight decay)."""
     learning_rate: float = _auto(1e-3, 0, 10)
     """The highest learning rate."""
-    schedule: Literal["constant", "decay", "cosine", "plateau"] = _auto("decay")
-    """`constant`, `decay`, `cosine` or `plateau`, each after a linear warm-up. `decay` is
-    `learning_rate / (1 + learning_rate_decay * epoch)`; `cosine` falls to 0 over all epochs; `plateau` falls when dev
-    F1 stops rising, and ends training when that no longer helps."""
-    learning_rate_decay: float = _number(0.05, 0)
-    """How fast the learning rate falls with the schedule `decay`."""
+    schedule: Literal["constant", "cosine", "plateau"] = _auto("constant")
+    """`constant`, `cosine` or `plateau`, each after a linear warm-up. `cosine` falls to 0 over all epochs; `plateau`
+    falls when dev F1 stops rising, and ends training when that no longer helps."""
     plateau_factor: float = _number(0.1, 0.001, 0.999)
     """The schedule `plateau` multiplies the learning rate by this."""
     plateau_patience: int = _number(3, 0)
@@ -481,16 +391,9 @@ class TrainingConfig:
     """Weight of an auxiliary language-model loss, which predicts the words before and after each word. 0 for none."""
     tune_mention_bias: bool = False
     """Whether training ends by choosing `model.mention_bias`, by F1 on dev."""
-    tune_couplings: bool = False
-    """Whether training ends by choosing the section `coupling`, by the likelihood of dev. Dev needs 500 mentions or
-    more."""
     ema_decay: float = _auto(0.0, 0, 0.99999)
     """Decay of the exponential moving average of the parameters. The average is what is evaluated and kept. 0 for
     none."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """`bfloat16` runs matrix products in half precision on a CUDA device."""
-    checkpoint_minutes: float = _number(10.0, 0)
-    """Minutes between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
 
 
 @dataclass(frozen=True)
@@ -508,9 +411,6 @@ class DistillationConfig:
     all."""
     gold_weight: float = _number(0.5, 0, 1)
     """Weight of the gold loss on training sentences. The loss from the teacher has the rest."""
-    temperature: float = _number(1.0, 0.01, 1000)
-    """The teacher's scores are divided by this. Above 1, the student learns more about mentions that the teacher finds
-    unlikely."""
     copy_embeddings: bool = True
     """Whether the student begins with the vocabulary, word vectors and characters of its teacher; with several, of the
     first."""
@@ -551,7 +451,6 @@ class Config:
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
     calibration: CalibrationConfig = CalibrationConfig()
-    coupling: CouplingConfig = CouplingConfig()
     words: WordsConfig = WordsConfig()
     characters: CharactersConfig = CharactersConfig()
     transformer: TransformerConfig = TransformerConfig()
@@ -564,7 +463,6 @@ class Config:
     cascaded: CascadedConfig = CascadedConfig()
     fofe: FofeConfig = FofeConfig()
     katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()
-    transition: TransitionConfig = TransitionConfig()
     training: TrainingConfig = TrainingConfig()
     partial: PartialConfig = PartialConfig()
     distillation: DistillationConfig = DistillationConfig()
@@ -584,7 +482,7 @@ class Config:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
         """Make a configuration from a mapping of sections; missing keys have their defaults."""
-        return build(cls, given, RENAMED)
+        return build(cls, given)
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -606,10 +504,24 @@ class Config:
         if not path.is_file():
             raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
         try:
-            return cls.read(path).settled()
+            return cls.stored(read_text(path), str(path)).settled()
         except OSError as error:
             raise InputError(
                 f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
+            ) from None
+
+    @classmethod
+    def stored(cls, text: str, place: str) -> Config:
+        """Read the configuration that a model or a checkpoint was saved with; `place` says where it is.
+
+        A key or a value that this version does not know is an error: without it the model would be another one.
+        """
+        tables = read_toml(text, place, "train the model again")
+        try:
+            return cls.from_mapping(tables)
+        except InputError as error:
+            raise InputError(
+                f"{place} does not fit this version of hyperspan, so train the model again or correct it: {error}"
             ) from None
 
     @classmethod
@@ -625,14 +537,14 @@ class Config:
             section, dot, key = name.strip().partition(".")
             if not equals or not dot:
                 raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
-            check_key(Config, section, RENAMED)
+            check_key(Config, section)
             if section == "plugins":
                 config = config._with_plugin_value(key, parse_value(value.strip()))
                 continue
             part = getattr(config, section)
-            check_key(type(part), key, RENAMED, f"{section}.")
+            check_key(type(part), key, f"{section}.")
             changed = {**values_of(part), key: parse_value(value.strip())}
-            config = replace(config, **{section: build(type(part), changed, RENAMED, f"{section}.")})
+            config = replace(config, **{section: build(type(part), changed, f"{section}.")})
         return config
 
     def _with_plugin_value(self, name: str, value: Any) -> Config:

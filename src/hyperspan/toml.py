@@ -104,26 +104,24 @@ def parse_value(value: str) -> Any:
         return value
 
 
-def check_key(cls: type, key: str, renamed: Mapping[str, str], prefix: str = "") -> None:
-    """Raise an InputError for an unknown key of a dataclass; for a renamed key it gives the new name."""
+def check_key(cls: type, key: str, prefix: str = "") -> None:
+    """Raise an InputError for an unknown key of a dataclass."""
     known = [entry.name for entry in fields(cls)]
-    if new := renamed.get(prefix + key):
-        raise InputError(f"the configuration has the old key {prefix}{key}, which is now called {new}; rename it")
     if key not in known:
         close = difflib.get_close_matches(key[:100], known, 1)
         hint = f"did you mean {prefix}{close[0]}?" if close else f"it has {', '.join(prefix + name for name in known)}"
         raise InputError(f"the configuration has no key {prefix}{key[:100]}; {hint}")
 
 
-def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") -> Any:
+def build(cls: Any, given: Any, prefix: str = "") -> Any:
     """Build a (nested) dataclass from a mapping and check each value."""
     given = _table(given, prefix.removesuffix("."))
     hints = get_type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in given.items():
-        check_key(cls, key, renamed, prefix)
+        check_key(cls, key, prefix)
         if hasattr(hints[key], "__dataclass_fields__"):
-            values[key] = build(hints[key], value, renamed, f"{prefix}{key}.")
+            values[key] = build(hints[key], value, f"{prefix}{key}.")
             continue
         metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
         if get_origin(hints[key]) is Mapping:
@@ -135,11 +133,11 @@ def build(cls: Any, given: Any, renamed: Mapping[str, str], prefix: str = "") ->
                 for name, inner in table.items()
             }
         else:
-            values[key] = _checked(hints[key], value, metadata, prefix + key, renamed)
+            values[key] = _checked(hints[key], value, metadata, prefix + key)
     return cls(**values)
 
 
-def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str, renamed: Mapping[str, str]) -> tuple[Any, ...]:
+def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, ...]:
     """Check the entries of a list; if they are tables, a string stands for a table with only the first key."""
     found: list[Any] = []
     for index, entry in enumerate(given):
@@ -148,7 +146,7 @@ def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str, renamed: M
             entry = _checked(kind, entry, {}, place)
         elif not isinstance(entry, cast(type, kind)):
             table = {fields(kind)[0].name: entry} if isinstance(entry, str) else entry
-            entry = build(kind, table, renamed, f"{place}.")
+            entry = build(kind, table, f"{place}.")
         found.append(entry)
     return tuple(found)
 
@@ -177,9 +175,7 @@ def free_table(given: Any, name: str) -> dict[str, Any]:
     return copied(_table(given, name), 0)
 
 
-def _checked(
-    hint: Any, value: Any, metadata: Mapping[str, Any], name: str, renamed: Mapping[str, str] | None = None
-) -> Any:
+def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
     """Return the value if it has this type and range; raise an InputError otherwise."""
     low, high = metadata.get("low"), metadata.get("high")
     if _is_auto(value, metadata):
@@ -190,7 +186,7 @@ def _checked(
                 return value
         elif get_origin(kind) is tuple:
             if isinstance(value, list | tuple):
-                return _listed(get_args(kind)[0], value, name, renamed or {})
+                return _listed(get_args(kind)[0], value, name)
         elif kind is float and type(value) in (int, float):
             if abs(value) <= sys.float_info.max and _is_within(value, low, high):
                 return float(value)

@@ -19,9 +19,6 @@ from hyperspan.structures.constraints import PartialMarks
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 from hyperspan.words import UNKNOWN, Words
 
-CLUSTER_PREFIXES = (4, 6, 10, 32)
-"""The lengths of the Brown cluster prefixes, in bits."""
-
 _T = TypeVar("_T")
 
 
@@ -37,10 +34,10 @@ class Vocabulary:
     tags: list[str]
     labels: list[str]
     clusters: dict[str, str] = field(default_factory=dict)
-    """The bit strings of the Brown clusters of words."""
+    """The bit strings of the Brown clusters of words; like the features below, only for handcrafted encoders."""
     lowercase: bool = True
     function_words: list[str] = field(default_factory=list)
-    """Words inside mentions; like the features below, only for handcrafted encoders."""
+    """Words inside mentions."""
     features: list[str] = field(default_factory=list)
     span_features: list[str] = field(default_factory=list)
     transformer: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +48,6 @@ class Vocabulary:
         self._character_ids = _character_ids(self.characters)
         self._tags = _ids(self.tags)
         self._labels = {label: index for index, label in enumerate(self.labels)}
-        self._prefixes = _ids(sorted({bits[:size] for bits in self.clusters.values() for size in CLUSTER_PREFIXES}))
 
     @classmethod
     def of(
@@ -87,11 +83,6 @@ class Vocabulary:
             lowercase=config.words.lowercase,
         )
 
-    @property
-    def cluster_prefixes(self) -> int:
-        """The number of distinct cluster prefixes."""
-        return len(self._prefixes)
-
     def word_id(self, token: str) -> int:
         """Return the id of a token, as written or in lower case."""
         return (UNKNOWN if self.lowercase else self._words.find(token)) or self._words.find(token.lower())
@@ -99,22 +90,14 @@ class Vocabulary:
     def tag_ids(self, tags: Sequence[str]) -> list[int]:
         return [self._tags.get(tag, UNKNOWN) for tag in tags]
 
-    def cluster_ids(self, token: str) -> list[int]:
-        """Return the ids of the prefixes of a token's cluster."""
-        bits = self.clusters.get(token) or self.clusters.get(token.lower(), "")
-        return [self._prefixes.get(bits[:size], UNKNOWN) for size in CLUSTER_PREFIXES]
-
     def look_up(self, tokens: Sequence[str]) -> tuple[np.ndarray, Lexicon]:
         """Return the index of each token among the distinct tokens, and the lexicon of these.
 
         Character ids start at 2: 0 is padding and 1 is unknown.
         """
         found = self._words.look_up(tokens, self.lowercase, self._character_ids)
-        clusters = [self.cluster_ids(tokens[int(index)]) for index in found.first] if self.clusters else ()
-        prefixes = len(CLUSTER_PREFIXES) if self.clusters else 0
         return found.place, Lexicon(
             words=found.words,
-            clusters=np.array(clusters, dtype=np.int64).reshape(len(found.first), prefixes),
             first=found.first,
             characters=found.characters,
             counts=found.counts,
@@ -307,8 +290,6 @@ class Lexicon:
 
     words: np.ndarray
     """(U,): ids."""
-    clusters: np.ndarray
-    """(U, prefixes), or (U, 0) without clusters."""
     first: np.ndarray
     """(U,): the index in the batch of the first occurrence of each."""
     characters: np.ndarray

@@ -414,6 +414,15 @@ def test_notes_of_progress_are_whole_when_the_manifest_is_not(corpus: Path, tmp_
     assert contents(tmp_path / "out") == whole
 
 
+def test_a_shard_whose_documents_were_cut_off_is_done_again(corpus: Path, tmp_path: Path) -> None:
+    annotate_files([corpus], tmp_path / "out", shard_records=5)
+    whole = contents(tmp_path / "out")
+    cut = tmp_path / "out/documents/part-00001.jsonl"
+    cut.write_bytes(cut.read_bytes()[:-10])
+    assert annotate_files([corpus], tmp_path / "out", shard_records=5).resumed == 4
+    assert contents(tmp_path / "out") == whole
+
+
 def test_an_input_that_was_written_anew_is_noticed(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text("Ada")

@@ -53,9 +53,9 @@ def test_every_line_is_in_one_shard_with_its_number(
     ended: bool,
 ) -> None:
     folder = tmp_path_factory.mktemp("lines")
-    for name, lines in (("one", one), ("other", other)):
-        raw = (end.join(lines) + end * ended).encode()
-        (folder / name).write_bytes(gzip.compress(raw) if packed else raw)
+    raw = [(end.join(lines) + end * ended).encode() for lines in (one, other)]
+    for name, content in zip(("one", "other"), raw, strict=True):
+        (folder / name).write_bytes(gzip.compress(content) if packed else content)
     plan = make_plan([file_of(folder / name, "lines") for name in ("one", "other")], ShardLimits(records, size))
     assert Plan.from_json(json.loads(json.dumps(asdict(plan)))) == plan
     found = [(r.input, r.place["line"], r.document.text) for r in read_all(plan) if isinstance(r, DocumentRecord)]
@@ -69,6 +69,8 @@ def test_every_line_is_in_one_shard_with_its_number(
         bytes_held = sum(piece.end - piece.start for piece in shard.pieces)
         longest = max(len(f"{line}{end}".encode()) for line in (*one, *other, ""))
         assert shard.pieces and bytes_held <= max(size, longest)
+        parts = [raw[piece.input][piece.start : piece.end] for piece in shard.pieces]
+        assert sum(part.count(b"\n") + (not part.endswith(b"\n")) for part in parts) <= records
 
 
 def test_a_line_too_long_to_be_held_is_one_rejected_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +91,7 @@ BAD = [
     ('{"text": null}', '"text" is null, but a string is expected'),
     ('{"text": 3, "id": 1}', '"text" is 3, but a string is expected'),
     ('{"text": "a", "id": [1]}', '"id" is a list of 1, but a name or a number is expected'),
+    ('{"text": "a", "id": true}', '"id" is true, but a name or a number is expected'),
     ('{"text": "a"} {"text": "b"}', 'a record is followed by \' {"text": "b"}\' on its line'),
     ('{"text": "\\ud800"}', "a record holds half of a surrogate pair, which is no character"),
     ("[" * 100_000, "a record is nested too deeply"),

@@ -120,12 +120,6 @@ def test_a_corpus_keeps_its_sentences_and_words(model: str, tmp_path: Path) -> N
         assert [(mention.label, mention.probability is None) for mention in second.mentions] == [("person", False)]
 
 
-def test_text_that_a_model_cannot_cut_is_noted_once() -> None:
-    done = hyperspan("annotate", "王芳在北京大学 IL-2 上海银行。", "-m", "genia", "--format", "jsonl")
-    assert done.returncode == 0 and done.stderr.count("takes 王芳在北京大学 for one word") == 1
-    assert "one word" not in hyperspan("annotate", "IL-2 は “α” binds é.", "-m", "genia", "-f", "jsonl").stderr
-
-
 def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None:
     tagged = "Ada left Oz\nNNP VBD NNP\n0,1 person\n\n"
     (tmp_path / "gold.data").write_text(tagged, encoding="utf-8")

@@ -67,27 +67,3 @@ def test_compact_without_some_labels_says_so_and_has_no_figures(tmp_path: Path) 
     readme = (tmp_path / "some" / "README.md").read_text(encoding="utf-8")
     assert readme.startswith("This is the model english without the labels animal, plant.")
     assert readme.endswith((PRETRAINED / "english" / "README.md").read_text(encoding="utf-8"))
-
-
-def test_calibrate_couples_mentions_where_dev_is_large_enough(tmp_path: Path) -> None:
-    few, many, target = tmp_path / "few.data", tmp_path / "many.data", tmp_path / "coupled"
-    few.write_text(DEV, encoding="utf-8")
-    *given, _ = DEV.split("\n\n")
-    given.append(
-        "Monocytes express TNF mRNA .\nNNS VBP NN NN .\n0,1 cell_type|2,3 protein|2,4 RNA"
-    )  # all labels of the model
-    many.write_text("".join(f"{one}\n\n" * 2 for one in given) * 40, encoding="utf-8")  # twice: both halves have all
-    small = hyperspan("calibrate", "genia", str(few), "--couplings", "--output", str(tmp_path / "small"))
-    assert small.returncode == 0 and "but they need 500" in small.stderr
-    refused = hyperspan("calibrate", "craft", str(few), "--couplings", "--output", str(tmp_path / "craft"))
-    assert refused.returncode == 2 and "Traceback" not in refused.stderr
-    made = hyperspan("calibrate", "genia", str(many), "--couplings", "--output", str(target))
-    assert made.returncode == 0 and "bits a sentence more probable, held out" in made.stderr
-    coupling = Config.of_model(target).coupling
-    assert coupling.both and coupling.both.keys() == coupling.balance.keys()
-    answer = hyperspan("annotate", "The p50 gene is silent .", "--model", str(target), "--top-k", "2")
-    assert answer.returncode == 0 and "p50 gene" in answer.stdout
-    broken = (target / "config.toml").read_text(encoding="utf-8").replace("end_other =", "end_ohter =")
-    (target / "config.toml").write_text(broken, encoding="utf-8")
-    wrong = hyperspan("annotate", "The p50 gene is silent .", "--model", str(target))
-    assert wrong.returncode == 2 and "couplings that cannot be" in wrong.stderr and "Traceback" not in wrong.stderr

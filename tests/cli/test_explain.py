@@ -71,10 +71,11 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     assert "none overlapping" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_run_of_l_bfgs_is_resumed_to_the_same_bits_and_not_with_other_features(tmp_path: Path) -> None:
-    path = tmp_path / "lbfgs.toml"
+def test_a_run_with_features_is_resumed_to_the_same_bits_and_not_with_other_features(tmp_path: Path) -> None:
+    path = tmp_path / "crf.toml"
     few = CONFIG.replace("[features]", '[features]\nwords = "words bag"').replace("tune_mention_bias = true\n", "")
-    path.write_text(few + 'optimizer = "lbfgs"\nweight_decay = 1e-4\n', encoding="utf-8")
+    fixed = 'optimizer = "adamw"\nschedule = "constant"\nwarmup_epochs = 0\nema_decay = 0\n'
+    path.write_text(few + fixed, encoding="utf-8")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     train(path, whole, overrides=["training.epochs=2"], device="cpu")
     train(path, stopped, overrides=["training.epochs=1"], device="cpu")
@@ -108,8 +109,7 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
             "model.kind is 'chain', but must be one of segmental, discontinuous, linear-chain",
         ),
         (CONFIG + "lm_loss_weight = 0.1\n", "the handcrafted encoder has no LSTM"),
-        (CONFIG + 'optimizer = "lbfgs"\nema_decay = 0.9\n', "training.ema_decay is 0.9, but L-BFGS"),
-        (CONFIG.replace("= 0.0", "= 0.3") + 'optimizer = "lbfgs"\n', "encoder.input_dropout is 0.3, but L-BFGS"),
+        (CONFIG + 'optimizer = "lbfgs"\n', 'training.optimizer is \'lbfgs\', but must be "adam" or "adamw"'),
         (CONFIG.replace("[features]", '[features]\nwords = ""'), "features.words is empty"),
         (CONFIG.replace("[features]", '[features]\nwords = "words clusters"'), "words.clusters"),
     ):

@@ -86,6 +86,15 @@ def test_mentions_come_and_go_between_reading_and_writing(tmp_path: Path) -> Non
     ]
 
 
+def test_new_mentions_get_ids_that_no_other_line_has(tmp_path: Path) -> None:
+    """A mention that is annotated twice keeps its second line, since relations may name it."""
+    [document] = read_brat(put(tmp_path, "T1\tPER 0 3\tAda\nT2\tPER 0 3\tAda\n"), Problems())
+    changed = Document(TEXT, [*document.mentions, Mention(13, 20, "GPE")], (), "", document.metadata)
+    [source] = written(tmp_path, [changed])
+    [again] = read_brat(source, Problems())
+    assert {mention.id: mention.label for mention in again.mentions} == {"T1": "PER", "T3": "GPE"}
+
+
 @pytest.mark.parametrize(
     "metadata", [None, 3, "T1", [None, 3, ["T1"], "a\nb", "", "T1\tX 0 1\t", "R1\tfine\r"], {"a": 1}]
 )

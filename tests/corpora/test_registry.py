@@ -30,7 +30,7 @@ from hyperspan.corpora import (
     statistics,
     write_corpus,
 )
-from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.documents import INSIDE_TOKENS, by_characters, with_sentences
 from hyperspan.corpora.outputs import FOLDERS, choose_output
 from hyperspan.corpora.overlaps import Relation, overlapping_pairs
 from hyperspan.corpora.registry import format_for
@@ -367,6 +367,21 @@ def test_sentences_and_tokens_follow_the_mentions() -> None:
     for mention in sentence.mentions:
         start, end = sentence.offsets[mention.start][0], sentence.offsets[mention.end - 1][1]
         assert Mention(start, end, mention.label) in document.mentions
+
+
+def test_sentences_are_joined_though_a_shorter_mention_begins_after_the_one_that_crosses_them() -> None:
+    text = "He met Smith. Then they left."
+    crossing, inside = Mention(3, 18, "ODD"), Mention(7, 12, "PER")
+    (sentence,) = with_sentences(Document(text, [crossing, inside]), Problems()).sentences
+    assert {sentence.text_of(mention) for mention in sentence.mentions} == {"met Smith . Then", "Smith"}
+
+
+def test_tokens_are_cut_where_a_part_of_a_mention_ends_inside() -> None:
+    text, parted = "Anti-Nuclear groups", Mention(0, 19, "X", [(0, 4), (13, 19)])
+    problems = Problems()
+    (sentence,) = with_sentences(Document(text, [parted]), problems).sentences
+    (mention,) = sentence.mentions
+    assert by_characters(mention, sentence.offsets, text) == parted and INSIDE_TOKENS in problems.notes
 
 
 def test_sentences_of_too_many_tokens_are_cut_in_no_mention() -> None:

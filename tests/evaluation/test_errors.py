@@ -3,7 +3,6 @@ probability."""
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Iterable, Set
@@ -142,11 +141,8 @@ def test_unknown_candidates_are_no_errors() -> None:
 
 def of_model(gold: Iterable[Document], annotator: Annotator | None = None) -> ErrorReport:
     annotator = annotator or load("genia")
-    parts = annotator.discontinuous
-    limits = ModelLimits(frozenset(annotator.labels), annotator.model.max_width, parts is None, parts)
-    judge = functools.partial(set_probabilities, annotator.model)
     evaluated = evaluate_model(annotator, gold, samples=0, tokenizer=annotator.model.tokenizer)
-    return model_errors(evaluated, annotator, judge, limits)
+    return model_errors(evaluated, annotator)
 
 
 TEXT = "IL-2 activates Jurkat T cells. Nothing binds the GATA-1 promoter here."

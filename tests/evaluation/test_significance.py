@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from hyperspan.errors import InputError
 from hyperspan.evaluation import compare, confidence, differences
 from hyperspan.evaluation.comparison import Agreement
+from hyperspan.evaluation.counts import MEASURES, measures
 from hyperspan.evaluation.significance import (
-    MEASURES,
     PSEUDO_SENTENCES,
     Counts,
     bootstrap_intervals,
     exact_intervals,
-    measures,
 )
 from hyperspan.evaluation.tables import comparison_sections
 from hyperspan.types import Mention, Sentence

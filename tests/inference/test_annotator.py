@@ -417,6 +417,9 @@ def test_required_and_forbidden_mentions_are_given(annotator: Annotator) -> None
     assert odd in annotator(text, require=[odd]).mentions and zoo not in annotator(text, forbid=[zoo]).mentions
     assert odd in annotator(text, require=[odd], types=["person"], threshold=1.0).mentions
     assert odd not in annotator(text, require=[odd], types=["place"]).mentions
+    there = place(text, "left the", "place")
+    for known, certain in ((there, True), (odd, False)):
+        assert (there in annotator(text, require=[known], types=["place"], threshold=1.0).mentions) == certain
     assert not annotator(text, require=[odd], types=[]).mentions
     (listed,) = annotator(text, require=[odd], forbid=[oz], top_k=5).alternatives or [None]
     assert listed is not None

@@ -17,6 +17,7 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
+from hyperspan.inference.prediction import first_alike
 from hyperspan.models import load_model, new_model
 from hyperspan.models.compact import compact
 from hyperspan.training.data import read_sentences
@@ -39,6 +40,11 @@ def test_sentences_with_context(given: list[list[str]], words: int) -> None:
         assert sentence.before == tuple(earlier[len(earlier) - words :] if words < len(earlier) else earlier)
         assert sentence.after == tuple(later[:words])
         assert sentence.offsets == sentences[number].offsets
+
+
+def test_equal_words_in_another_context_are_predicted_anew() -> None:
+    plain, after, before = Sentence(["Why"]), Sentence(["Why"], before=["zoo"]), Sentence(["Why"], after=["zoo"])
+    assert first_alike([plain, after, before, plain, after, before], {}) == [0, 1, 2, 0, 1, 2]
 
 
 def test_sentences_are_taken_no_further_ahead_than_needed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from hyperspan import load
 from hyperspan.errors import InputError
 from hyperspan.inference.loading import KINDS
-from hyperspan.models import MODELS
+from hyperspan.model_folders import folder_of
+from hyperspan.models import MODELS, load_model
 from hyperspan.models.scorers import SCORERS
 
 WITHOUT_TORCH = """import sys
@@ -44,7 +46,6 @@ def test_kinds_are_those_of_the_registries() -> None:
         ),
         ('model.kind = "tree"', "a model with model.kind = 'tree' ({}) needs the extra `train`: "),
         ('encoder.kind = "handcrafted"', "a model with encoder.kind = 'handcrafted' ({}) needs the extra `train`: "),
-        ("model.scorer_hidden = 50", "a model with model.scorer_hidden = 50 ({}) needs the extra `train`: "),
         ("encoder.layers = 0", "a model with encoder.layers = 0 ({}) needs the extra `train`: "),
         ('transformer.name = "x"', "a model with transformer.name = 'x' ({}) needs the extra `transformers`: "),
     ],
@@ -52,6 +53,40 @@ def test_kinds_are_those_of_the_registries() -> None:
 def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(config + "\n")
     assert refusal(str(tmp_path)).startswith(expected.format(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("model.scorer_hidden = 200", "the configuration has no key model.scorer_hidden; "),
+        ("words.cluster_dimension = 24", "the configuration has no key words.cluster_dimension; "),
+        ("[dependence]", "the configuration has no key dependence; "),
+        ('training.optimizer = "sgd"', "training.optimizer is 'sgd', but must be "),
+    ],
+)
+@pytest.mark.parametrize("has_torch", [True, False])
+def test_a_model_of_another_version_is_refused_by_name(line: str, reason: str, has_torch: bool, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(line + "\n")
+    if has_torch:
+        with pytest.raises(InputError) as error:
+            load_model(tmp_path)
+    sentence = str(error.value) if has_torch else refusal(str(tmp_path))
+    assert sentence.startswith(f"{tmp_path / 'config.toml'} does not fit this version of hyperspan, so train the model")
+    assert f": {reason}" in sentence and "\n" not in sentence
+
+
+@pytest.mark.parametrize("has_torch", [True, False])
+def test_a_neural_model_with_clusters_is_refused(has_torch: bool, tmp_path: Path) -> None:
+    shutil.copytree(folder_of("genia"), tmp_path / "old")
+    config = tmp_path / "old" / "config.toml"
+    config.write_text(config.read_text("utf-8").replace('clusters = ""', 'clusters = "brown.tsv"'), "utf-8")
+    if has_torch:
+        with pytest.raises(InputError) as error:
+            load_model(tmp_path / "old")
+    sentence = str(error.value) if has_torch else refusal(str(tmp_path / "old"))
+    assert sentence.startswith(
+        f"{config}: words.clusters is brown.tsv, but encoder.kind is neural, which reads no clusters"
+    )
 
 
 def test_the_variable_that_leaves_out_the_kernels_is_named() -> None:

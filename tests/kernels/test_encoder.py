@@ -204,13 +204,12 @@ def test_a_score_that_is_no_number_stays_none() -> None:
     assert found.close.isnan().any() and expected.close.isnan().any()
 
 
-@pytest.mark.parametrize("changes", [["model.scorer_hidden=5"], []])
-def test_what_it_cannot_do_is_left_to_the_reference(changes: list[str]) -> None:
-    model, sentences = model_of(changes), sentences_of([4])
+def test_what_it_cannot_do_is_left_to_the_reference() -> None:
+    model, sentences = model_of([]), sentences_of([4])
     batch = model.collate(sentences)
     assert not in_one_call(model, batch), "gradients are wanted"
     with torch.inference_mode():
-        assert in_one_call(model, batch) == (not changes)
+        assert in_one_call(model, batch)
         assert not in_one_call(model.train(), batch)
         assert not in_one_call(model.double().eval(), batch)
 

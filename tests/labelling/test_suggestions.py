@@ -126,7 +126,7 @@ def test_rank_of_documents_adds_up_sentences(genia: Annotator) -> None:
     by_sentence = list(rank(genia, TEXTS[:1], by="entropy"))
     [whole] = rank(genia, TEXTS[:1], by="entropy", unit="document")
     assert (whole.sentence, whole.words) == (None, sum(one.words for one in by_sentence))
-    overhead = CRITERIA["entropy"].overhead or 0
+    overhead = CRITERIA["entropy"].overhead
     total = sum(one.score * (one.words + overhead) for one in by_sentence)
     assert whole.score == pytest.approx(total / (whole.words + 2 * overhead))
     assert whole.draft.mentions == genia(TEXTS[0]).mentions

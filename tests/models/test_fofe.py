@@ -16,11 +16,11 @@ from hyperspan.config import Config
 from hyperspan.encoders.base import batch_layout
 from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
-from hyperspan.models import new_model
+from hyperspan.models import fofe, new_model
 from hyperspan.models.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
-from hyperspan.models.tuning import best_by_f1
 from hyperspan.models.validation import validate
 from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.tuning import best_value, tune
 from hyperspan.types import Mention, Sentence
 from tests.models.test_models import SMALL, corpus
 
@@ -130,15 +130,15 @@ def test_the_best_sets_are_those_of_independent_spans(length: int, width: int, s
     )
 
 
-def test_all_mentions_and_some_of_the_other_spans_are_learnt_from() -> None:
+def test_all_mentions_and_some_of_the_other_spans_are_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = Sentence([*"abcdef"], [Mention(1, 3, "PER"), Mention(2, 3, "GPE"), Mention(2, 3, "LOC")])
     gold = [{(1, 3, 4), (2, 3, 1), (2, 3, 2)}]
     expected = {(1, 2): 4, (2, 2): 1}  # of two types on a span the first
 
     def learnt(overlapping: float, disjoint: float) -> dict[tuple[int, int], int]:
-        model = model_with(
-            "model.max_width=4", f"fofe.overlapping_rate={overlapping}", f"fofe.disjoint_rate={disjoint}"
-        )
+        monkeypatch.setattr(fofe, "OVERLAPPING_RATE", overlapping)
+        monkeypatch.setattr(fofe, "DISJOINT_RATE", disjoint)
+        model = model_with("model.max_width=4")
         batch = model.collate([sentence])
         kinds, starts, ends = model._learnt_from(gold, batch, batch_layout(batch, model.config), 4)
         return dict(zip(zip(starts.tolist(), ends.tolist(), strict=True), kinds.tolist(), strict=True))
@@ -169,9 +169,9 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
         return dev_scores(model, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_by_f1(model, model.found_at, dev, THRESHOLDS, model.config.fofe.threshold)
+    best = best_value(model, model.settings()[0], dev)
     assert scores[best] == max(scores.values()) > min(scores.values())
-    model.tune(dev)
+    tune(model, dev)
     assert scores[model.config.fofe.threshold] == max(scores.values())
 
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)

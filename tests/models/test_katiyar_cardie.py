@@ -19,13 +19,13 @@ from hyperspan.errors import InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.models import new_model
 from hyperspan.models.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_sets, links, mentions_of
-from hyperspan.models.tuning import best_by_f1
 from hyperspan.models.validation import validate
 from hyperspan.structures import is_ambiguous, is_nested
 from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.readings import Reading
 from hyperspan.structures.tags import BEGIN, LAST
 from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.tuning import best_value, tune
 from tests.models.test_models import OWN, SMALL, corpus
 
 READINGS: tuple[Reading, ...] = get_args(Reading)
@@ -157,9 +157,9 @@ def test_the_best_threshold_is_chosen(trained: KatiyarCardie) -> None:
         return dev_scores(trained, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_by_f1(trained, trained.found_at, dev, THRESHOLDS, trained.config.katiyar_cardie.threshold)
+    best = best_value(trained, trained.settings()[0], dev)
     assert scores[best] == max(scores.values()) > min(scores.values())
-    trained.tune(dev)
+    tune(trained, dev)
     assert scores[trained.config.katiyar_cardie.threshold] == max(scores.values())
 
 

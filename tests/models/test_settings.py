@@ -51,23 +51,6 @@ def test_validate_refuses_vectors_for_handcrafted_features(setting: str) -> None
         validate(Config().override(["encoder.kind=handcrafted", setting]))
 
 
-def test_lbfgs_is_refused_for_the_dropout_of_the_model_in_use_alone() -> None:
-    plain = ["training.optimizer=lbfgs", "encoder.input_dropout=0", "words.word_dropout=0"]
-    dropouts = [f"{section}.dropout=0.5" for section in ("fofe", "katiyar_cardie", "transition")]
-    config = Config().override([*plain, *dropouts])
-    validate(config)
-    for kind in ("fofe", "katiyar-cardie", "transition"):
-        with pytest.raises(InputError, match=f"{kind.replace('-', '_')}.dropout is 0.5, but L-BFGS"):
-            validate(config.override([f"model.kind={kind}"]))
-
-
-def test_lbfgs_is_refused_with_word_dropout_where_words_have_vectors() -> None:
-    config = Config().override(["training.optimizer=lbfgs", "encoder.input_dropout=0", "words.word_dropout=0.1"])
-    with pytest.raises(InputError, match=r"words\.word_dropout is 0\.1, but L-BFGS .*; set words\.word_dropout to 0"):
-        validate(config)
-    validate(config.override(["encoder.kind=handcrafted", "model.kind=linear-chain", "training.softmax_margin=false"]))
-
-
 def test_validate_refuses_hulls_for_a_model_that_learns_parts() -> None:
     config = Config().override(["model.discontinuous=hull"])
     validate(config)

@@ -176,7 +176,6 @@ def changed(*overrides: str) -> Callable[[Path], None]:
         (["model.mention_bias=1e300"], "from -1000 to 1000"),
         (["model.mention_bias=nan"], "model.mention_bias is nan"),
         (["characters.dimension=100000"], "does not fit"),
-        (["model.scorer_hidden=100000"], "does not fit"),
         (['model.kind="layered"'], "does not fit"),
         (['model.kind="katiyar-cardie"'], "does not fit"),
         (['model.kind="fofe"'], "does not fit"),

@@ -52,7 +52,7 @@ def choose_outputs() -> None:
         print(error)
 
 
-PLAIN = {"schedule": "decay", "warmup_epochs": 0.0, "lm_loss_weight": 0.0, "ema_decay": 0.0}
+PLAIN = {"schedule": "constant", "warmup_epochs": 0.0, "lm_loss_weight": 0.0, "ema_decay": 0.0}
 
 
 def train_in_python(folder: str, kind: str, encoder: str) -> None:

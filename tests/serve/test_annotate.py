@@ -148,5 +148,8 @@ def test_the_hypergraph_of_a_short_sentence(server: Running) -> None:
 def test_hypergraph_of_a_kind_that_is_not_drawn_is_refused(kind: str) -> None:
     with running(annotators={"other": of_kind(kind)}) as server:
         response = server.post("/v1/hypergraph", text="Ada saw the zoo")
-    said = f"the model other is of kind {kind}, whose structure is not drawn; choose a model of kind segmental or disc"
+    said = (
+        f"the model other is of kind {kind}, whose structure is not drawn; choose a model of kind segmental or "
+        "discontinuous; in a clone of the repository, python -m experiments.figures draws"
+    )
     assert response.status_code == 422 and said in response.json()["error"]["message"]

@@ -15,7 +15,6 @@ from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hyperg
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets, arrays
 from tests.structures.cases_cascaded import cascaded_cases
 from tests.structures.cases_constituency import constituency_cases
-from tests.structures.cases_coupled import coupled_cases
 from tests.structures.cases_discontinuous import discontinuous_cases
 from tests.structures.cases_joint import joint_cases
 from tests.structures.cases_linear_chain import linear_chain_cases
@@ -113,7 +112,6 @@ STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
     "segmental": segmental_cases(),
     "discontinuous": discontinuous_cases(),
     "joint": joint_cases(),
-    "coupled": coupled_cases(),
     "linear chain": linear_chain_cases(),
     "semi-Markov": semi_markov_cases(),
     "constituency": constituency_cases(),

@@ -16,8 +16,7 @@ from torch import Tensor
 from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.graphs import joint_hypergraph, joint_hyperpath, joint_mentions
-from tests.structures.brute_force import Case
-from tests.structures.cases import STRUCTURES, edge_scores
+from tests.structures.cases import edge_scores
 from tests.structures.cases_joint import joint_case
 from tests.structures.test_partial import LENGTHS, SHAPE, agrees, partial_annotations
 
@@ -75,7 +74,6 @@ def test_joint_without_scores_of_pairs_is_the_segmental_hypergraph(pairs, groups
     expected.append(plain.log_prob_of_known([{(0, 1, 0)}, set()], marks))
     for value, other in zip(found, expected, strict=True):
         torch.testing.assert_close(value, other)
-    np.testing.assert_allclose(joint.expected_f1(gold), plain.expected_f1(gold), atol=1e-9)
     assert list(decoded(joint)) == list(decoded(plain)) and list(decoded(given_joint)) == list(decoded(given_plain))
     for ranked, others in zip(joint.topk(20), plain.topk(20), strict=True):
         np.testing.assert_allclose([value for _, value in ranked], [value for _, value in others])
@@ -91,15 +89,6 @@ def test_joint_partial_annotation_is_the_sum_over_all_sets_that_agree(annotation
         probabilities = case.brute[sentence].probabilities
         mass = sum(p for found, p in probabilities.items() if agrees(found, gold[sentence], marks, sentence))
         assert math.isclose(value, math.log(mass) if mass > 0 else -math.inf, abs_tol=case.tolerance)
-
-
-@settings(max_examples=20, deadline=None)
-@given(data=st.data())
-def test_joint_expected_f1_is_that_of_all_sets(data: st.DataObject) -> None:
-    case: Case = data.draw(STRUCTURES["joint"])
-    chosen = [data.draw(st.sampled_from(list(brute.scores))) for brute in case.brute]
-    for value, some, brute in zip(case.vectorised.expected_f1(chosen), chosen, case.brute, strict=True):
-        assert math.isclose(value, brute.expected_f1(some), abs_tol=max(case.tolerance, 1e-6))
 
 
 def test_joint_above_is_what_marginals_say() -> None:

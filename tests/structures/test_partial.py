@@ -12,12 +12,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.structures import EdgeScores, NotSupportedError, SegmentalHypergraph, SegmentScores, SemiMarkov
 from hyperspan.structures import negative_log_likelihood as loss_of
-from hyperspan.structures.constraints import PartialMarks, mask_of
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.expected_rates import ExpectedRates
-from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import edge_scores, segmental_score
 
@@ -126,41 +124,6 @@ def test_with_everything_annotated_it_is_the_usual_loss() -> None:
         torch.testing.assert_close(
             loss_of(scores, gold, LENGTHS, beta, marks).values, loss_of(scores, gold, LENGTHS, beta).values
         )
-
-
-@settings(max_examples=10, deadline=None)
-@given(data=st.data(), untied=st.booleans(), seed=st.integers(0, 1000))
-def test_condition_takes_masks_as_well_as_mentions(data: st.DataObject, untied: bool, seed: int) -> None:
-    scores = edge_scores(SHAPE, torch.float64, seed, 1.0, 0.0, untied=untied)
-    require = [data.draw(st.frozensets(st.sampled_from(pool), max_size=3)) for pool in POOLS]
-    forbid = [data.draw(st.frozensets(st.sampled_from(pool))) - sure for pool, sure in zip(POOLS, require, strict=True)]
-    masks = [mask_of(sets, SHAPE) for sets in (require, forbid)]
-    whole = SegmentalHypergraph(scores, LENGTHS)
-    listed, masked = whole.condition(require, forbid), whole.condition(*map(torch.from_numpy, masks))
-    torch.testing.assert_close(masked.marginals, listed.marginals)
-    torch.testing.assert_close(whole.constraint_log_prob(require, forbid), listed.log_partition - whole.log_partition)
-    values = [
-        None if one is None else one.numpy()
-        for one in (scores.absent, scores.present, scores.extend, scores.close, scores.branch)
-    ]
-    array = ArrayHypergraph(ScoreArrays(*values), LENGTHS)  # type: ignore[arg-type]
-    np.testing.assert_allclose(array.condition(*masks).marginals, masked.marginals.numpy(), atol=1e-12)
-    np.testing.assert_allclose(array.condition(require, masks[1]).log_partition, masked.log_partition.numpy())
-
-
-@pytest.mark.parametrize(
-    ("require", "forbid", "message"),
-    [
-        (torch.ones(2, 3, 2, 1, dtype=torch.bool), None, r"\(B, n, c, m\) = \(2, 3, 2, 2\), got torch.bool of shape"),
-        (torch.ones(SHAPE), None, r"got torch.float32"),
-        (torch.ones(SHAPE, dtype=torch.bool), None, "none is required beyond its sentence"),
-        ([{(0, 1, 0)}, ()], torch.ones(SHAPE, dtype=torch.bool), "both required and forbidden"),
-    ],
-)
-def test_wrong_masks_are_explained(require: torch.Tensor, forbid: torch.Tensor | None, message: str) -> None:
-    scores = edge_scores(SHAPE, torch.float64, 0, 1.0, 0.0, untied=False)
-    with pytest.raises(ValueError, match=message):
-        SegmentalHypergraph(scores, LENGTHS).condition(require, forbid)
 
 
 def test_semi_markov_takes_partial_annotation_too() -> None:

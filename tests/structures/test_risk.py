@@ -24,14 +24,6 @@ def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
         assert value >= best - 1e-7
 
 
-@given(data=st.data())
-def test_expected_f1_of_given_sets_equals_enumeration(data: st.DataObject) -> None:
-    case = data.draw(STRUCTURES["segmental"])
-    given = [data.draw(st.sampled_from(sorted(brute.scores, key=len)[:64])) for brute in case.brute]
-    for value, chosen, brute in zip(case.vectorised.expected_f1(given), given, case.brute, strict=True):
-        assert math.isclose(brute.expected_f1(chosen), value, abs_tol=1e-7)
-
-
 @given(data=st.data(), threshold=st.sampled_from([0.1, 0.5, 0.9, 1.0]))
 def test_above_keeps_what_is_probable_enough(data: st.DataObject, threshold: float) -> None:
     case = data.draw(STRUCTURES["segmental"])

@@ -337,6 +337,13 @@ def test_a_set_with_a_mention_wider_than_c_has_probability_zero() -> None:
     assert distribution.log_prob([{(0, 4, 0)}, set()]).tolist()[0] == -math.inf
 
 
+def test_sentences_of_a_batch_with_the_same_mentions_are_as_they_are_alone() -> None:
+    distribution = SegmentalHypergraph(random_scores(3, 4, 3, 2), [4, 3, 4])
+    sets = [{(1, 2, 0), (2, 3, 1)}, {(2, 3, 1)}, {(2, 3, 1), (2, 4, 1)}]
+    alone = [distribution.select([b]).log_prob([some]) for b, some in enumerate(sets)]
+    torch.testing.assert_close(distribution.log_prob(sets), torch.cat(alone))
+
+
 def test_backward_may_be_called_again_and_gradients_are_ones_own() -> None:
     """Whoever changes a gradient in place changes nothing else, and a retained graph gives the same gradient again."""
     scores = random_scores(2, 4, 3, 2)

@@ -61,7 +61,6 @@ def test_array_hypergraph_equals_that_of_tensors(
         assert one.marginals == pytest.approx(other.marginals.numpy(), abs=1e-5)
         assert one.entropy == pytest.approx(other.entropy.numpy(), rel=1e-4, abs=1e-4)
         assert one.argmax() == other.argmax()
-        assert one.expected_f1(one.argmax()) == pytest.approx(other.expected_f1(one.argmax()), abs=1e-9)
         best = one.argmax()
         assert one.log_prob(best) == pytest.approx(other.log_prob(best).numpy(), rel=1e-5, abs=1e-4)
         for ours, theirs in zip(one.topk(5), other.topk(5), strict=True):

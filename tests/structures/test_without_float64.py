@@ -124,7 +124,6 @@ ANSWERS: dict[str, Callable[[Distribution], Any]] = {
     "entropy": lambda one: one.entropy,
     "topk": lambda one: one.topk(3),
     "sample": lambda one: one.sample(5, torch.Generator().manual_seed(1)),
-    "expected_f1": lambda one: one.expected_f1([{(0, 1, 0)}, set()]).tolist(),
 }
 USED = {
     **dict.fromkeys(("segmental", "joint", "discontinuous"), tuple(ANSWERS)),

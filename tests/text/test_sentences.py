@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.text import Tokenizer, split_text, tokenize
+from hyperspan.text.paragraphs import paragraph_spans
 from hyperspan.text.sentences import MOST_TOKENS
 
 
@@ -118,6 +119,12 @@ def test_paragraphs_end_at_line_breaks() -> None:
     heading = "The history of the zoo in the large city of Oz and of its keepers"
     text = f"{heading}\nThe zoo is old. It was built in the\nyear 1900.\n\nIt is open"
     assert sentences(text) == [heading, "The zoo is old.", "It was built in the year 1900.", "It is open"]
+
+
+def test_a_long_line_goes_on_in_lower_case_unless_it_ends_in_a_stop() -> None:
+    line = "It is known that nobody slept in the old zoo"
+    assert list(paragraph_spans(f"{line}\npH was neutral")) == [(0, 59)]
+    assert list(paragraph_spans(f"{line}.\npH was neutral")) == [(0, 46), (46, 60)]
 
 
 PARAGRAPHS = [

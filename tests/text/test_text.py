@@ -79,11 +79,7 @@ ODD = st.sampled_from(
     ]
 )
 TEXTS = st.one_of(st.text(), st.lists(st.one_of(ODD, st.text(max_size=5)), max_size=12).map("".join))
-tokenizers = pytest.mark.parametrize(
-    "tokenizer",
-    [Tokenizer(name, version) for name, versions in TOKENIZERS.items() for version in versions],
-    ids=lambda tokenizer: f"{tokenizer.name}-{tokenizer.version}",
-)
+tokenizers = pytest.mark.parametrize("tokenizer", [*map(Tokenizer, TOKENIZERS)], ids=lambda tokenizer: tokenizer.name)
 
 
 @tokenizers
@@ -114,15 +110,15 @@ def test_tokenize_cuts_in_c_as_its_regular_expressions_do(tokenizer: Tokenizer, 
 
 def test_characters_have_the_classes_that_regular_expressions_know() -> None:
     bits = {r"\p{L}": 1, r"\p{M}": 2, r"\p{N}": 4, r"\d": 8, r"\w": 16, f"[{SPACE}]": 32, r"[\s\ufdd0]": 64}
-    for table in (tokens_c.classes(), tokens_c.classes(UNSPACED, EXTENDING)):
-        known = [code for code, classes in enumerate(table) if classes]
-        assert len(known) > 2_000
-        read = [chr(code) if len(table) < 0x10000 else units(chr(code)) for code in known]
-        for pattern, bit in bits.items():
-            matches = regex.compile(pattern).match
-            pairs = zip(known, read, strict=True)
-            wrong = [hex(code) for code, sign in pairs if (matches(sign) is not None) != bool(table[code] & bit)]
-            assert not wrong, pattern
+    table = tokens_c.classes(UNSPACED, EXTENDING)
+    known = [code for code, classes in enumerate(table) if classes]
+    assert len(known) > 2_000
+    read = [units(chr(code)) for code in known]
+    for pattern, bit in bits.items():
+        matches = regex.compile(pattern).match
+        pairs = zip(known, read, strict=True)
+        wrong = [hex(code) for code, sign in pairs if (matches(sign) is not None) != bool(table[code] & bit)]
+        assert not wrong, pattern
     assert [chr(code) for code in range(0x110000) if chr(code).isspace()] == regex.findall(
         f"[{SPACE}]", "".join(map(chr, range(0x110000)))
     )
@@ -147,17 +143,9 @@ UNSPACED_CODES = {code for first, end in UNSPACED for code in range(first, end)}
 @tokenizers
 @given(tokens=st.lists(st.text(st.characters(categories=["L"]), min_size=1, max_size=8).filter(lambda t: "n" not in t)))
 def test_plain_words_stay_whole(tokenizer: Tokenizer, tokens: list[str]) -> None:
-    if tokenizer.version > 1:
-        tokens = [token for token in tokens if UNSPACED_CODES.isdisjoint(map(ord, token))]
+    tokens = [token for token in tokens if UNSPACED_CODES.isdisjoint(map(ord, token))]
     text = " ".join(tokens)
     assert [text[start:end] for start, end in tokenize(text, tokenizer)] == tokens
-
-
-@pytest.mark.parametrize("name", TOKENIZERS)
-@given(text=TEXTS)
-def test_versions_differ_in_scripts_without_spaces_alone(name: str, text: str) -> None:
-    text = "".join(sign for sign in text if ord(sign) not in UNSPACED_CODES and sign != "\ufdd0")
-    assert tokenize(text, Tokenizer(name, 1)) == tokenize(text, Tokenizer(name, 2))
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

@@ -49,7 +49,7 @@ epochs = 3
 patience = 0
 batch_size = 4
 learning_rate = 0.02
-schedule = "decay"
+schedule = "constant"
 warmup_epochs = 0.0
 lm_loss_weight = 0.0
 ema_decay = 0.0
@@ -94,7 +94,7 @@ def test_a_killed_curve_goes_on_where_it_was(config: Path, tmp_path: Path) -> No
     assert len([event for event in read_log(log) if event["event"] == "epoch"]) == 6
     assert not (tmp_path / "whole" / "runs").exists()  # models go once they are scored
     written = json.loads((killed / "curve.json").read_text(encoding="utf-8"))
-    assert written["unit"] == "sentences" and [run["size"] for run in written["runs"]] == sizes
+    assert [run["size"] for run in written["runs"]] == sizes
     assert (killed / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (killed / "curve.svg").read_text(encoding="utf-8")
 
@@ -138,38 +138,13 @@ def test_another_configuration_needs_another_folder_or_force(tmp_path: Path) -> 
     short(folder)
     with pytest.raises(OutputExistsError, match=r"holds a curve with another encoder\.hidden; .* --force"):
         short(folder, "encoder.hidden=9")
-    with pytest.raises(OutputExistsError, match=r"another curve\.unit"):
-        short(folder, sizes=[], per_label=[1, 2])
     short(folder, "training.micro_batch_size=2")  # which changes nothing
     assert len(short(folder, "encoder.hidden=9", sizes=[4, 9], force=True).runs) == len(read_runs(folder)) == 2
     (tmp_path / "letter.txt").write_text("mine", encoding="utf-8")
-    (tmp_path / "settings.json").write_text('{"curve": {}}', encoding="utf-8")
+    (tmp_path / "settings.json").write_text('{"corpora": {}}', encoding="utf-8")
     for force in (False, True):  # which deletes only what a curve has written
         with pytest.raises(OutputExistsError, match="holds other files"):
             short(tmp_path, force=force)
-
-
-@pytest.mark.slow
-def test_parts_by_label_are_trained_on(config: Path, tmp_path: Path) -> None:
-    output = tmp_path / "few"
-    given = [
-        "--per-label",
-        "1,2,3",
-        "--seeds",
-        "1",
-        "--set",
-        "training.epochs=1",
-        "--format",
-        "json",
-        "--device",
-        "cpu",
-    ]
-    done = hyperspan("curve", str(config), "-o", str(output), *given)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["unit"] == "sentences a label" and [run["size"] for run in found["runs"]] == [1, 2, 3]
-    assert 1 <= found["runs"][0]["sentences"] <= found["runs"][1]["sentences"] < 24
-    assert found["forecast"]["sentence"]
 
 
 def test_a_part_from_which_nothing_can_be_learnt_scores_nothing(tmp_path: Path) -> None:
@@ -188,7 +163,6 @@ def test_a_part_from_which_nothing_can_be_learnt_scores_nothing(tmp_path: Path) 
         ({"overrides": ["data.dev="]}, "data.dev is empty, but all runs of a curve are scored on it"),
         ({"sizes": [5, 5000]}, "larger than the corpus"),
         ({"sizes": [5]}, "fewer than two sizes"),
-        ({"sizes": [5, 6], "per_label": [1, 2]}, "leave one out"),
         ({"seeds": 0}, "at least one run"),
     ],
 )

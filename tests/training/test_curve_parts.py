@@ -9,50 +9,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan import Mention, Sentence
+from hyperspan import Sentence
 from hyperspan.errors import InputError
-from hyperspan.training.curve.parts import LabelParts, SentenceParts, check_sizes, default_sizes
+from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes
 
 
-def sentence(number: int, labels: str = "") -> Sentence:
-    return Sentence([f"w{number}"], mentions=[Mention(0, 1, label) for label in labels])
+def sentence(number: int) -> Sentence:
+    return Sentence([f"w{number}"])
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(0, 99))
-def test_sentence_parts_are_nested_and_as_large_as_asked(lengths: list[int], seed: int) -> None:
-    parts = SentenceParts([[sentence(0)] * length for length in lengths])
+def test_parts_are_nested_and_as_large_as_asked(lengths: list[int], seed: int) -> None:
+    parts = Parts([[sentence(0)] * length for length in lengths])
     found = [parts.part(size, seed) for size in range(parts.largest + 1)]
     assert [len(part) for part in found] == list(range(parts.largest + 1))
     assert all(set(smaller) < set(larger) for smaller, larger in itertools.pairwise(found))
     assert found[-1] == list(range(parts.largest))
 
 
-def test_sentence_parts_take_whole_documents_where_there_are_many() -> None:
-    parts = SentenceParts([[sentence(0)] * 10] * 12)
+def test_parts_take_whole_documents_where_there_are_many() -> None:
+    parts = Parts([[sentence(0)] * 10] * 12)
     for seed in range(5):
         documents = Counter(number // 10 for number in parts.part(25, seed))
         assert sorted(documents.values()) == [5, 10, 10]
     assert len({tuple(parts.part(25, seed)) for seed in range(5)}) == 5
-    few = SentenceParts([[sentence(0)] * 40] * 3)
+    few = Parts([[sentence(0)] * 40] * 3)
     assert len({number // 40 for number in few.part(12, seed=1)}) == 3
-
-
-CORPUS = ["P"] * 30 + ["PQ"] * 8 + ["Q"] * 4 + ["PR"] * 3 + [""] * 20
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_label_parts_have_about_so_many_sentences_of_each_label(seed: int) -> None:
-    parts = LabelParts([sentence(number, labels) for number, labels in enumerate(CORPUS)])
-    assert parts.largest == 41
-    before: set[int] = set()
-    for size in (1, 2, 5, 10):
-        part = parts.part(size, seed)
-        have = Counter(label for number in part for label in CORPUS[number])
-        assert have["R"] == min(size, 3) and size <= have["Q"] <= 2 * size and size <= have["P"] <= 2 * size + 3
-        assert before <= set(part) and all(CORPUS[number] for number in part)
-        before = set(part)
-    assert parts.part(5, seed) == parts.part(5, seed) != parts.part(5, seed + 10)
-    assert parts.notes([2]) == [] and "R (3), Q (12)" in parts.notes([5, 20])[0]
 
 
 @given(st.integers(2, 10**6))
@@ -63,7 +45,7 @@ def test_default_sizes_grow_up_to_the_corpus(largest: int) -> None:
 
 
 def test_check_sizes_explains_what_is_wrong() -> None:
-    parts = SentenceParts([[sentence(0)]] * 50)
+    parts = Parts([[sentence(0)]] * 50)
     assert check_sizes([30, 10, 30], parts) == [10, 30]
     with pytest.raises(
         InputError, match=r"--sizes 60 is larger than the corpus: data\.train has 50 sentences; ask for at most 50"
@@ -74,7 +56,4 @@ def test_check_sizes_explains_what_is_wrong() -> None:
     with pytest.raises(InputError, match="the smallest is 1"):
         check_sizes([0, 10], parts)
     with pytest.raises(InputError, match=r"data\.train has 1 sentence, but a curve needs parts of at least two sizes"):
-        check_sizes(default_sizes(1), SentenceParts([[sentence(0)]]))
-    labels = LabelParts([sentence(0, "P")] * 4)
-    with pytest.raises(InputError, match="its most frequent label, P, is in 4 sentences"):
-        check_sizes([2, 5], labels)
+        check_sizes(default_sizes(1), Parts([[sentence(0)]]))

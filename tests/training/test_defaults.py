@@ -22,7 +22,7 @@ from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
 HARBOUR = "src/hyperspan/examples/harbour.data"
-NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.needs_vectors}
+NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.needs_vectors} | {"discontinuous"}
 kinds = [
     (model, encoder)
     for model in MODELS.built_in
@@ -46,7 +46,7 @@ own_values: dict[str, st.SearchStrategy[Any]] = {
     "training.eval_epochs": st.integers(1, 50),
     "training.batch_size": st.integers(1, 500),
     "training.learning_rate": st.floats(0, 1),
-    "training.schedule": st.sampled_from(["constant", "decay", "cosine", "plateau"]),
+    "training.schedule": st.sampled_from(["constant", "cosine", "plateau"]),
     "training.warmup_epochs": st.floats(0, 5),
     "training.lm_loss_weight": st.floats(0, 1),
     "training.ema_decay": st.floats(0, 0.9999),
@@ -54,11 +54,10 @@ own_values: dict[str, st.SearchStrategy[Any]] = {
 
 
 def a_config(kind: str, encoder: str, optimizer: str) -> Config:
-    config = Config().override([f"model.kind={kind}", f"encoder.kind={encoder}", f"training.optimizer={optimizer}"])
-    return config.override(["words.word_dropout=0"] if optimizer == "lbfgs" else [])
+    return Config().override([f"model.kind={kind}", f"encoder.kind={encoder}", f"training.optimizer={optimizer}"])
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "lbfgs"])
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
 @given(st.sampled_from(kinds), corpora)
 def test_every_model_gets_good_settings_for_every_corpus(
     optimizer: str, kind: tuple[str, str], corpus: CorpusFacts
@@ -98,7 +97,7 @@ def test_more_sentences_never_mean_more_epochs_or_smaller_batches(
     assert few.warmup_epochs < few.epochs and many.warmup_epochs < many.epochs
 
 
-@pytest.mark.parametrize("setting", ["model.kind=linear-chain", "training.optimizer=lbfgs", "encoder.layers=3"])
+@pytest.mark.parametrize("setting", ["model.kind=linear-chain", "encoder.layers=3"])
 def test_a_warm_start_is_only_chosen_where_it_is_possible(setting: str) -> None:
     assert not fitted(Config().override([setting]), CorpusFacts(100, english=True)).config.training.start
 
@@ -176,7 +175,8 @@ def test_the_documentation_has_the_values_of_the_code() -> None:
 
 SENTENCES = {"craft": 17_220, "dependence": 14_836, "genia": 14_836, "gum": 7_425, "jnlpba": 18_546, "litbank": 6_892}
 """Of the training corpora that the configurations were chosen on."""
-UNTUNED = {"germeval/defaults"}
+UNTUNED = {"germeval/defaults", "gum/english"}
+"""One keeps the defaults; one starts from a model that is not here."""
 BEFORE = {
     "words.dimension": 100,
     "training.batch_size": 32,

@@ -17,13 +17,13 @@ from hyperspan.corpora.registry import write_corpus
 from hyperspan.errors import InputError
 from hyperspan.models import Recognizer, load_model, new_model
 from hyperspan.models.compact import compact
-from hyperspan.models.tuning import best_mention_bias, best_temperature
 from hyperspan.models.validation import validate
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.training.data import check_annotated, read_dev, read_sentences, read_train
 from hyperspan.training.distillation import Distillation
 from hyperspan.training.loop import mention_counts
 from hyperspan.training.run import check_files, train
+from hyperspan.training.tuning import best_temperature, best_value
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.training.test_loop import same_result
 
@@ -152,12 +152,14 @@ def test_tuning_looks_at_annotated_types_alone(place: Path) -> None:
     model = load_model(train(config_of(place, MAPPED), place / "run", device="cpu").folder)
     assert isinstance(model, Recognizer)
     only = [Sentence(s.tokens, of_labels(s, {"PER"}).mentions, annotated=AnnotationScope({"PER"})) for s in sentences]
-    chosen = best_temperature(model, only), best_mention_bias(model, only)
+    model.config = model.config.override(["training.tune_mention_bias=true"])
+    [bias_setting] = model.settings()
+    chosen = best_temperature(model, only), best_value(model, bias_setting, only)
     with torch.no_grad():
         bias = model.state_dict()["scorer.start.bias"]  # T → X of all types, then T → I
         bias[model.labels.index("FAC")] += 9
         bias[len(model.labels) + model.labels.index("GPE")] += 9
-    assert chosen == (best_temperature(model, only), best_mention_bias(model, only))
+    assert chosen == (best_temperature(model, only), best_value(model, bias_setting, only))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from tests.training.test_loop import same_result, train_command
 
 HARBOUR = "src/hyperspan/examples/harbour.data"
 PLAIN = [
-    *("training.schedule=decay", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),
+    *("training.schedule=constant", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),
     *("encoder.input_dropout=0", "encoder.output_dropout=0"),
 ]
 SMALL = ["words.dimension=10", "encoder.hidden=8", "encoder.span_hidden=6", *PLAIN]
@@ -141,9 +141,7 @@ def _tags(kind: int) -> list[int]:
     return [4 * kind + 1 + role for role in range(4)]
 
 
-@pytest.mark.parametrize(
-    "changes", [[], ["model.tied=false"], ["model.scorer_hidden=5"], ["segmental.interactions=false"]]
-)
+@pytest.mark.parametrize("changes", [[], ["model.tied=false"], ["segmental.interactions=false"]])
 @pytest.mark.parametrize("kind", list(BY_TYPE))
 def test_scorer_copy_from_keeps_the_scores_of_labels_of_the_same_name(kind: str, changes: list[str]) -> None:
     start = trained(f"model.kind={kind}", *changes)
@@ -210,7 +208,7 @@ def test_inherited_follows_the_tokenizer_unless_the_text_is_read_or_one_is_set()
 
 
 def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> None:
-    start = WarmStart("start", trained("model.scorer_hidden=5"))
+    start = WarmStart("start", trained())
     rates = ["training.learning_rate=0.01", "training.start_learning_rate=0.002", "training.weight_decay=0.1"]
     for sentences, of_labels in ((OTHERS, 0.01), (read_sentences(HARBOUR), 0.002)):
         model = started(start.model, *rates, sentences=sentences)
@@ -218,8 +216,8 @@ def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> 
         groups = Trainer(model, sentences, [], tmp_path, learnt=learnt).optimisation.groups
         found = {name: options for options, group in groups.items() for name in group}
         assert found["model.encoder.words.trained"] == (0.002, 0.0)
-        assert found["model.encoder.spans.inputs"] == found["model.scorer.parts.from_spans"] == (0.002, 0.1)
-        assert found["model.scorer.start.weight"] == found["model.scorer.parts.last.weight"] == (of_labels, 0.1)
+        assert found["model.encoder.spans.inputs"] == (0.002, 0.1)
+        assert found["model.scorer.start.weight"] == found["model.scorer.parts.from_spans"] == (of_labels, 0.1)
 
 
 # -- runs ------------------------------------------------------------------------------------------------------------
@@ -341,13 +339,8 @@ def test_train_from_a_start_resumes_to_the_same_bits(place: Path, tmp_path: Path
             ["model.kind=tree"],
             "model.kind is tree, but .* has segmental; leave model.kind out, or start from another model",
         ),
-        (
-            ["words.clusters=src/hyperspan/examples/harbour.data"],
-            "a model that starts from .* has its clusters; leave words.clusters out",
-        ),
         (["model.kind=layered"], r"training.start is .*, but model.kind is layered, .*; set training.start = \"\""),
         (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, but only neural encoders can be taken over"),
-        (["training.optimizer=lbfgs", "words.word_dropout=0"], "lbfgs, which has no learning rates"),
         (
             ["distillation.teacher=genia"],
             "distillation.teacher is genia, but a student begins with what its teacher knows",

@@ -52,6 +52,7 @@ def build_wheel(folder: Path, **environment: str) -> Path:
     where it is not that of the sources."""
     copy = folder / "sources"
     shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "[0-9]*.so"))
+    shutil.copytree(ROOT / "experiments" / "golden", copy / "experiments", ignore=shutil.ignore_patterns("*.?z"))
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     pip("wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(copy), **environment)
@@ -124,6 +125,7 @@ def test_wheel_is_for_every_python_and_an_old_glibc(wheel: Path) -> None:
     assert [Path(name).name for name in names if name.endswith(".so")] == ["libkernels.so"]
     files = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/hyperspan/pretrained").rglob("*.*")}
     assert files < set(names)
+    assert {Path(name).parts[0].partition("-")[0] for name in names} == {"hyperspan"}, "and not experiments"
     auditwheel = [sys.executable, "-m", "auditwheel", "show", str(wheel)]
     shown = subprocess.run(auditwheel, capture_output=True, text=True, check=True).stdout
     assert f'platform tag: "manylinux_2_17_{os.uname().machine}"' in " ".join(shown.split())

@@ -44,7 +44,6 @@ from hyperspan.inference.domain import DomainTally
 from hyperspan.inference.options import parse_thresholds
 from hyperspan.model_folders import DEFAULT_MODEL, is_model
 from hyperspan.render.provenance import provenance, shown_name
-from hyperspan.text.scripts import unspaced_run
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
@@ -127,8 +126,6 @@ def annotate(
     annotator = load(model, device)
     if annotator.reads_tags:
         documents = _noting_missing_tags(documents)
-    if annotator.model.tokenizer.version == 1:
-        documents = _noting_uncut_runs(documents)
     tally = DomainTally()
     documents = _judged(documents, annotator, tally, _files_by_id(inputs))
     failures = Failures(problems)
@@ -181,21 +178,6 @@ def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | 
             said = True
             print(
                 "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
-                file=sys.stderr,
-            )
-        yield document
-
-
-def _noting_uncut_runs(documents: Iterable[str | Document]) -> Iterator[str | Document]:
-    """Yield the documents; print a note at the first text without spaces, which the model reads as one word."""
-    said = False
-    for document in documents:
-        text = document if isinstance(document, str) else "" if document.sentences else document.text
-        if not said and (run := unspaced_run(text)):
-            said = True
-            print(
-                f"hyperspan: this model takes {run} for one word, as it was trained on text with spaces between words; expect it to "
-                "find nothing inside, or train a model of such text",
                 file=sys.stderr,
             )
         yield document

@@ -19,9 +19,8 @@ from hyperspan.files import Target
 from hyperspan.model_folders import copy_model, folder_of, target_of
 
 if TYPE_CHECKING:
-    from hyperspan.models.calibration import CalibrationFit
-    from hyperspan.models.coupling import CouplingFit
     from hyperspan.models.recognizer import Recognizer
+    from hyperspan.training.calibration import CalibrationFit
 
 
 FEW = 50
@@ -37,14 +36,6 @@ def calibrate(
             "--output", "-o", help="The folder for the calibrated model. Without it, --force changes MODEL in place."
         ),
     ] = None,
-    couplings: Annotated[
-        bool,
-        typer.Option(
-            "--couplings",
-            help="Also fit how mentions depend on each other. Gold sets become more probable, but the most probable "
-            "set has fewer nested mentions.",
-        ),
-    ] = False,
     from_: From = None,
     format_: Format = "table",
     device: Device = "cpu",
@@ -53,20 +44,18 @@ def calibrate(
     """Calibrate a model's probabilities on a dev corpus: of the mentions with probability 0.8, 80% should be right.
 
     hyperspan train calibrates at its end, so this is for other data. It fits a temperature and a bias for each label.
-    The model finds the same mentions as before, except with --couplings.
+    The model finds the same mentions as before.
 
     Example: hyperspan calibrate runs/mine dev.data --force
 
     Example: hyperspan calibrate genia dev.data --output my-genia
-
-    Example: hyperspan calibrate genia dev.data --couplings --output genia-coupled
     """
     source, target = folder_of(model), target_of(model, output, force)
     require_torch("calibrating a model")
     from hyperspan.models import load_model
     from hyperspan.models.recognizer import Recognizer
-    from hyperspan.models.tuning import annotated_in_full, tune_calibration, tune_couplings
     from hyperspan.training.data import read_as_annotated
+    from hyperspan.training.tuning import tune_calibration
 
     found, problems = load_model(source, device), Problems()
     if not isinstance(found, Recognizer):
@@ -80,16 +69,7 @@ def calibrate(
         raise InputError(
             f"{', '.join(dev)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
         )
-    couplings = couplings or bool(found.config.coupling.both)  # couplings only fit the calibration they were tuned with
-    if couplings and not found.scorer.can_couple:
-        raise InputError(
-            f"{source} is a model of kind {found.config.model.kind}, whose mentions cannot be coupled; leave out --couplings"
-        )
     fit = tune_calibration(found, sentences)
-    if couplings:
-        complete = annotated_in_full(found, sentences)
-        usable = sum(len(sentence.mentions) for sentence in complete)
-        _show_couplings(tune_couplings(found, sentences), len(complete), usable)
     _write(found, source, target)
     _write_readme(source, target, fit, f"{', '.join(Path(path).name for path in dev)} ({counted(mentions, 'mention')})")
     _show(found, fit, format_)
@@ -124,24 +104,6 @@ def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: s
     readme = (source / README).read_text(encoding="utf-8", errors="replace")
     with Target(str(target / README), force=True).open() as file:
         file.write(with_section(readme, "Calibration", text))
-
-
-def _show_couplings(fit: CouplingFit | None, sentences: int, mentions: int) -> None:
-    from hyperspan.models.coupling import ENOUGH_MENTIONS
-
-    if fit is None and mentions < ENOUGH_MENTIONS:
-        text = (
-            f"no couplings were chosen: dev has {counted(mentions, 'mention')} in sentences that are annotated with all labels of the "
-            f"model, but they need {ENOUGH_MENTIONS}; give more annotated text"
-        )
-    elif fit is None:
-        text = "no couplings were chosen: held-out sentences of dev are no more probable with them"
-    else:
-        text = (
-            f"couplings by how two mentions lie to each other make gold sets {fit.held_out / sentences:.2f} bits a sentence more "
-            "probable, held out"
-        )
-    print(f"hyperspan: {text}", file=sys.stderr)
 
 
 def _show(model: Recognizer, fit: CalibrationFit | None, format_: str) -> None:

@@ -33,14 +33,6 @@ def curve(
             help="Training set sizes, in sentences. Default: about five sizes up to the whole corpus.",
         ),
     ] = None,
-    per_label: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--per-label",
-            metavar="K,K,…",
-            help="Training set sizes in sentences per label (approximate); use instead of --sizes.",
-        ),
-    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs per size, each with another sample and seed.")] = 3,
     overrides: Overrides = None,
     seed: Annotated[int | None, typer.Option(help="The first random seed; short for --set training.seed=N.")] = None,
@@ -55,25 +47,21 @@ def curve(
     To resume a stopped job, run the same command again.
 
     Example: hyperspan curve mine.toml --sizes 30,100,300 --seeds 3
-
-    Example: hyperspan curve mine.toml --per-label 5,10,30
     """
-    counts, examples = _numbers("--sizes", sizes), _numbers("--per-label", per_label)
+    counts = _numbers("--sizes", sizes)
     settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
-    name = f"{Path(config).stem}-per-label" if examples else Path(config).stem
-    folder = output or Path("runs") / "curve" / name
+    folder = output or Path("runs") / "curve" / Path(config).stem
 
     require_torch("training")
     from hyperspan.training.curve.display import CurveDisplay
     from hyperspan.training.curve.runs import learning_curve
 
     try:
-        with CurveDisplay(Console(stderr=True), "sentences a label" if examples else "sentences") as display:
+        with CurveDisplay(Console(stderr=True)) as display:
             found = learning_curve(
                 settings,
                 folder,
                 sizes=counts,
-                per_label=examples,
                 seeds=seeds,
                 device=device,
                 threads=threads,
@@ -118,7 +106,7 @@ def _numbers(option: str, given: list[str] | None) -> list[int]:
     parts = split_names(given)
     if given and not (parts and all(part.isdecimal() and len(part) < 10 for part in parts)):
         raise InputError(
-            f"{option} {','.join(given)!r} is not a list of whole numbers; write for example {option} 5,10,30"
+            f"{option} {','.join(given)!r} is not a list of whole numbers; write for example {option} 30,100,300"
         )
     return [int(part) for part in parts]
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from itertools import islice
 from pathlib import PurePath
 from typing import Annotated, Literal
 
@@ -13,12 +11,6 @@ import typer
 from hyperspan.cli.options import Force, parse_mention, split_names
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.render.hypergraphs import DIAGRAMS
-from hyperspan.render.raster import convert_svg
-from hyperspan.types import Mention
-
-READINGS = 8
-"""How many other mention sets of the same hyperpath are listed; there may be thousands."""
 
 
 def draw(
@@ -47,7 +39,11 @@ def draw(
     ] = None,
     structure: Annotated[
         str,
-        typer.Option("--structure", "-s", help=f"The structure to draw: one of {', '.join(DIAGRAMS)}."),
+        typer.Option(
+            "--structure",
+            "-s",
+            help="The structure to draw: segmental or discontinuous, which also draws mentions of several parts.",
+        ),
     ] = "segmental",
     show: Annotated[
         Literal["both", "graph", "path"],
@@ -65,12 +61,9 @@ def draw(
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
 
-    In ambiguous structures (mention-hypergraph, mention-separators), standard error lists the other mention sets with
-    the same hyperpath.
-
     Example: hyperspan draw "Israeli UN Ambassador Danny" -m 0:3:PER -m 0:4:PER -m 1:2:ORG -o path.svg
     """
-    from hyperspan.render.hypergraph_svg import draw_hypergraph
+    from hyperspan.render.hypergraph import draw_hypergraph
 
     if PurePath(output).suffix.lower() not in ("", ".svg", ".png", ".pdf"):
         raise InputError(f"{output} cannot be drawn; let its name end in .svg, .png or .pdf")
@@ -80,29 +73,16 @@ def draw(
     picture = draw_hypergraph(
         words, mentions, types=labels or None, max_width=max_width, show=show, structure=structure
     )
-    _write(picture, Target(output, force))
+    write_picture(picture, Target(output, force))
     if output != "-":
         print(f"hyperspan: wrote {output}", file=sys.stderr)
-    if show != "graph":
-        list_readings(words, mentions, structure)
 
 
-def _write(picture: str, target: Target) -> None:
+def write_picture(picture: str, target: Target) -> None:
+    """Write a picture as SVG, or as what the name of the file says."""
+    from hyperspan.render.hypergraph import convert_svg
+
     kind = PurePath(target.name).suffix.lower().removeprefix(".")
     content = convert_svg(picture, kind) if kind == "png" or kind == "pdf" else f"{picture}\n".encode()
     with target.open_binary() as file:
         file.write(content)
-
-
-def list_readings(words: Sequence[str], mentions: Sequence[Mention], structure: str) -> None:
-    """Print the other mention sets of the same hyperpath, if any, on standard error."""
-    from hyperspan.render.hypergraph_svg import other_readings
-
-    found = list(islice(other_readings(mentions, structure), READINGS + 1))
-    if found:
-        print("hyperspan: the same hyperpath also stands for these mention sets:", file=sys.stderr)
-    for name, others in found[:READINGS]:
-        listed = ", ".join(f"{' '.join(words[m.start : m.end])} ({m.start}:{m.end}:{m.label})" for m in others)
-        print(f"{name:>8}: {listed}", file=sys.stderr)
-    if len(found) > READINGS:
-        print(f"{'':>8}  and more", file=sys.stderr)

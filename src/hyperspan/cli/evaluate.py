@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -273,15 +272,11 @@ def _score_model(
 
 
 def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None, names: bool) -> ErrorReport:
-    from hyperspan.evaluation.error_kinds import ModelLimits
     from hyperspan.evaluation.model_errors import model_errors
-    from hyperspan.inference.set_probabilities import set_probabilities
 
     known = annotator.name_labels if names else annotator.labels
-    chosen = annotator.options(types=[label for label in known if labels is None or label in labels], names=names)
-    model, parts = annotator.model, annotator.discontinuous
-    limits = ModelLimits(frozenset(known), model.max_width, contiguous=parts is None, discontinuous=parts)
-    return model_errors(found, annotator, partial(set_probabilities, model, options=chosen), limits)
+    types = [label for label in known if labels is None or label in labels]
+    return model_errors(found, annotator, annotator.options(types=types, names=names))
 
 
 def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:

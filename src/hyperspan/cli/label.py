@@ -36,8 +36,7 @@ def label(
     by: Annotated[
         str | None,
         typer.Option(
-            help="How to order the sentences: by uncertainty (mix, entropy, margin, best-set or expected-f1; default "
-            "mix), or as in the texts (order)."
+            help="How to order the sentences: by uncertainty (mix or entropy; default mix), or as in the texts (order)."
         ),
     ] = None,
     draft: Annotated[

@@ -38,9 +38,7 @@ def suggest(
             "--count", "-n", min=1, help="How many to suggest. Default: 100, or as many as --budget-words allows."
         ),
     ] = None,
-    by: Annotated[
-        str, typer.Option(help="The measure of uncertainty: mix, entropy, best-set, margin or expected-f1.")
-    ] = "mix",
+    by: Annotated[str, typer.Option(help="The measure of uncertainty: mix or entropy.")] = "mix",
     budget_words: Annotated[int | None, typer.Option(min=1, help="Maximum number of words in total.")] = None,
     unit: Annotated[Literal["sentence", "document"], typer.Option(help="The unit to suggest.")] = "sentence",
     labelled: Annotated[

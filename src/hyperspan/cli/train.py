@@ -43,11 +43,7 @@ def train(
 ) -> None:
     """Train a model and keep the checkpoint with the best dev F1.
 
-    To use several processes or GPUs, start it with torchrun.
-
     Example: hyperspan train mine.toml --set training.seed=3
-
-    Example: torchrun --nproc-per-node 2 -m hyperspan train mine.toml
     """
     if context.args:
         raise InputError(
@@ -66,11 +62,10 @@ def train(
     require_torch("training")
     from hyperspan.training.display import TrainingDisplay
     from hyperspan.training.loop import CHECKPOINT
-    from hyperspan.training.parallel import joined
     from hyperspan.training.run import train as train_model
 
     try:
-        with joined() as processes, TrainingDisplay(Console(stderr=True, quiet=not processes.is_first)) as display:
+        with TrainingDisplay(Console(stderr=True)) as display:
             result = train_model(
                 settings,
                 folder,
@@ -88,8 +83,6 @@ def train(
         )
         print(f"hyperspan: stopped; {where}", file=sys.stderr)
         raise
-    if not processes.is_first:
-        return
     if plot:
         from hyperspan.training.log import draw_learning_curve
 

@@ -1,5 +1,4 @@
-"""The neural encoder: word representations (word, tag, clusters, characters, transformer), LSTMs over them, and a span
-LSTM."""
+"""The neural encoder: word representations (word, tag, characters, transformer), LSTMs over them, and a span LSTM."""
 
 from __future__ import annotations
 
@@ -14,18 +13,18 @@ from hyperspan.batch import Batch, collate
 from hyperspan.config import Config, TrainingConfig, WordsConfig
 from hyperspan.encoders.base import Encoder, ParameterOptions
 from hyperspan.encoders.characters import CHARACTER_ENCODERS
-from hyperspan.encoders.clusters import read_clusters
 from hyperspan.encoders.hub import read_pretrained
 from hyperspan.encoders.spans import SpanLinear, SpanLSTM
 from hyperspan.encoders.transformer import Transformer
 from hyperspan.encoders.vectors import WordVectors, read_vectors, vectors_dimension
-from hyperspan.encoders.words import RowDropout, WordEmbedding
+from hyperspan.encoders.words import WordEmbedding
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import word_states
+from hyperspan.runtime.weights import check_no_clusters
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
+from hyperspan.vocabulary import UNKNOWN, Vocabulary
 
 CHARACTERS_PER_WORD = 5
 """Divides the unknown rate of characters, so that training has about as many words with an unknown character as unknown
@@ -51,13 +50,10 @@ class NeuralEncoder(Encoder):
         self.word_dropout = words.word_dropout
         self.words = WordEmbedding(vocabulary, words.dimension) if words.dimension else None
         sizes = [words.dimension]
-        self.tags = self.clusters = self.characters = self.transformer = None
+        self.tags = self.characters = self.transformer = None
         if vocabulary.tags:
             self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tag_dimension)
             sizes.append(words.tag_dimension)
-        if vocabulary.clusters:
-            self.clusters = nn.Embedding(vocabulary.cluster_prefixes + 1, words.cluster_dimension)
-            sizes.append(words.cluster_dimension * len(CLUSTER_PREFIXES))
         if config.characters.encoder != "none":
             kind = CHARACTER_ENCODERS[config.characters.encoder]
             self.characters = kind(len(vocabulary.characters) + 2, config.characters)
@@ -67,18 +63,19 @@ class NeuralEncoder(Encoder):
             sizes.append(self.transformer.dimension)
         if not (dimension := sum(sizes)):
             raise InputError(
-                "words.dimension is 0, and words have no tags, clusters, characters nor transformer either; set one of them, "
+                "words.dimension is 0, and words have no tags, characters nor transformer either; set one of them, "
                 "or words.dimension to 100"
             )
-        self.input_dropout = RowDropout(encoder.input_dropout, encoder.variational_dropout)
+        self.input_dropout = nn.Dropout(encoder.input_dropout)
         inputs = ([dimension] + [2 * encoder.hidden] * encoder.layers)[: encoder.layers]
         self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in inputs)
-        self.output_dropout = RowDropout(encoder.output_dropout, encoder.variational_dropout)
+        self.output_dropout = nn.Dropout(encoder.output_dropout)
         self.dimension = 2 * encoder.hidden if encoder.layers else dimension
         self.spans = SpanLSTM(self.dimension, encoder.span_hidden) if spans else None
 
     @classmethod
     def check(cls, config: Config) -> None:
+        check_no_clusters(config)
         weight, encoder = config.training.lm_loss_weight, config.transformer.name
         if weight and (encoder or config.encoder.layers == 0):
             why = (
@@ -91,9 +88,8 @@ class NeuralEncoder(Encoder):
     @classmethod
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Pretrained]:
         words = config.words
-        clusters = read_clusters(words.clusters) if words.clusters else None
         vectors = _vectors(words, sentences)
-        vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else (), clusters)
+        vocabulary = Vocabulary.of(sentences, config, vectors.words if vectors else ())
         transformer = None
         if config.transformer.name:
             vocabulary.transformer, transformer = read_pretrained(config.transformer.name)
@@ -111,7 +107,7 @@ class NeuralEncoder(Encoder):
     ) -> tuple[Vocabulary, Pretrained]:
         vectors = _vectors(config.words, sentences, "leave words.vectors out")
         known = [*start.words, *(vectors.words if vectors else ())]
-        own = Vocabulary.of(sentences, config, known, start.clusters)
+        own = Vocabulary.of(sentences, config, known)
         vocabulary = replace(
             own,
             characters=list(dict.fromkeys(start.characters + own.characters)),
@@ -175,12 +171,12 @@ class NeuralEncoder(Encoder):
         """(N, dimension) for every LSTM layer, or the word vectors if there are none; the last is h^w."""
         if batch.longest == 0:
             return [torch.zeros(0, self.dimension, device=batch.words.device)]
-        rows = self.input_dropout(self.vectors(batch), batch.sentence)
+        rows = self.input_dropout(self.vectors(batch))
         outputs = [] if self.layers else [rows]
         lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:
             assert isinstance(layer, nn.LSTM)
-            rows = self.output_dropout(word_states(layer, rows, lengths), batch.sentence)
+            rows = self.output_dropout(word_states(layer, rows, lengths))
             outputs.append(rows)
         return outputs
 
@@ -191,8 +187,6 @@ class NeuralEncoder(Encoder):
             parts.append(self.words(self._with_unknown(batch.words)))
         if self.tags is not None:
             parts.append(self.tags(self._with_unknown(batch.tags)))
-        if self.clusters is not None:
-            parts.append(self.clusters(batch.clusters).flatten(1))
         if self.characters is not None:
             spelled = self.characters(self.character_ids(batch), batch.character_counts)
             parts.append(spelled.index_select(0, batch.spelling))
@@ -223,7 +217,7 @@ class NeuralEncoder(Encoder):
     def fuse(
         self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
-        if self.spans is None or not self.layers or self.config.model.scorer_hidden:
+        if self.spans is None or not self.layers:
             return None
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
         return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions, gaps))
@@ -233,7 +227,7 @@ class NeuralEncoder(Encoder):
 
     def span_layer(self, outputs: int, *, whole: bool = False) -> SpanLinear:
         """The span LSTM has read all words of a span, so `whole` makes no difference."""
-        return SpanLinear(self.dimension, self.config.encoder.span_hidden, outputs, self.config)
+        return SpanLinear(self.config.encoder.span_hidden, outputs)
 
 
 def _vectors(words: WordsConfig, sentences: Sequence[Sentence], advice: str = "") -> WordVectors | None:

@@ -3,16 +3,14 @@ scores."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from hyperspan.batch import Batch
-from hyperspan.config import Config
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_states
-
-WIDEST = 30
-"""Spans of at least this many words share one width embedding."""
 
 
 class SpanLSTM(nn.Module):
@@ -36,33 +34,18 @@ class SpanLSTM(nn.Module):
 
 
 class SpanLinear(nn.Module):
-    """Linear in h^s, as in the paper, or through a hidden layer that also sees a span's first and last word and its
-    width."""
+    """Scores that are linear in h^s."""
 
-    def __init__(self, words: int, spans: int, outputs: int, config: Config):
+    output_axes: ClassVar[dict[str, tuple[int, ...]]] = {"bias": (0,), "from_spans": (2,)}
+    """The axes of its parameters, by name, that go over outputs."""
+
+    def __init__(self, spans: int, outputs: int):
         super().__init__()
-        hidden = config.model.scorer_hidden
-        self.dropout = nn.Dropout(config.encoder.span_dropout)
-        self.from_spans = nn.Parameter(torch.empty(2, spans, hidden or outputs))
+        self.from_spans = nn.Parameter(torch.empty(2, spans, outputs))
         nn.init.uniform_(self.from_spans, -((2 * spans) ** -0.5), (2 * spans) ** -0.5)
-        self.ends = nn.Linear(words, 2 * hidden, bias=False) if hidden else None
-        self.width = nn.Embedding(WIDEST, hidden) if hidden else None
-        self.last = nn.Linear(hidden, outputs, bias=False) if hidden else None
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    @property
-    def output_axes(self) -> dict[str, tuple[int, ...]]:
-        """The axes of its parameters, by name, that go over outputs."""
-        return {"bias": (0,)} | ({"from_spans": (2,)} if self.last is None else {"last.weight": (0,)})
-
     def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
-        """(N, d1), (rows, 2, d2) -> (rows, outputs)"""
-        forward, backward = torch.bmm(self.dropout(spans).transpose(0, 1), self.from_spans)
-        together = forward + backward.index_select(0, layout.backward_row)
-        if self.ends is None or self.width is None or self.last is None:
-            return together + self.bias
-        starts, ends = self.ends(words).chunk(2, dim=1)
-        together = together + starts.index_select(0, batch.row_of.index_select(0, layout.start))
-        together = together + ends.index_select(0, batch.row_of.index_select(0, layout.end))
-        together = together + self.width(layout.width.clamp(max=WIDEST - 1))
-        return self.last(self.dropout(torch.relu(together))) + self.bias
+        """(rows, 2, d) -> (rows, outputs); what words and the batch are is for other encoders."""
+        forward, backward = torch.bmm(spans.transpose(0, 1), self.from_spans)
+        return forward + backward.index_select(0, layout.backward_row) + self.bias

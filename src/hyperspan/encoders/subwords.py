@@ -101,11 +101,7 @@ class SubwordTokenizer:
                 f"transformer.window is {window}, but {config.name} reads from {least} to {limit} subwords at once; "
                 "choose such a number, or 0 for the most"
             )
-        self.stride: int = config.stride or max(self.capacity // 2, 1)
-        if self.stride >= self.capacity:
-            raise InputError(
-                f"transformer.stride is {self.stride}, but windows have {self.capacity} subwords of words and must overlap; choose a smaller one"
-            )
+        self.stride: int = self.capacity // 2
         self._nothing: int = description["nothing"]
         # Byte-level tokenizers expect words with a leading space.
         self._space = " " if "ByteLevel" in json.dumps(description["tokenizer"].get("pre_tokenizer")) else ""

@@ -122,7 +122,7 @@ class Transformer(nn.Module):
     def _in_half(self, ids: Tensor) -> AbstractContextManager[Any]:
         if self.config.precision == "bfloat16" and ids.is_cuda:
             return torch.autocast("cuda", torch.bfloat16)
-        return nullcontext()  # not a disabled autocast: it may be enabled for the whole model
+        return nullcontext()
 
 
 def _built(name: str, config: dict[str, Any]) -> Any:

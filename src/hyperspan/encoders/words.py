@@ -1,4 +1,4 @@
-"""Context-free word vectors, and dropout on them."""
+"""Context-free word vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from hyperspan.encoders.vectors import WordVectors
-from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.vocabulary import UNKNOWN, Vocabulary
 
 
@@ -59,21 +58,3 @@ class WordEmbedding(nn.Module):
             return found
         fixed = embedding((ids - len(self.trained)).clamp(min=0), self.fixed)
         return torch.where((ids < len(self.trained))[:, None], found, fixed)
-
-
-class RowDropout(nn.Module):
-    """Dropout with a mask for each word, or one for all words of a sentence (Gal & Ghahramani 2016)."""
-
-    def __init__(self, rate: float, shared: bool):
-        super().__init__()
-        self.rate, self.shared = rate, shared
-
-    def forward(self, rows: Tensor, sentence: Tensor) -> Tensor:
-        """(N, d), and the sentence of each row -> (N, d)."""
-        if not self.training or self.rate == 0.0:
-            return rows
-        if not self.shared:
-            return nn.functional.dropout(rows, self.rate)
-        sentences = len(sentence) if is_asynchronous(sentence.device) else int(sentence.max()) + 1
-        mask = torch.empty(sentences, rows.shape[1], dtype=rows.dtype, device=rows.device)
-        return rows * mask.bernoulli_(1 - self.rate).div_(1 - self.rate).index_select(0, sentence)

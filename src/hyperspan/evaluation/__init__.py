@@ -3,10 +3,11 @@
 from hyperspan.evaluation.alignment import Aligned, align
 from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of, draw_calibration
 from hyperspan.evaluation.comparison import Comparison, compare
+from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.error_kinds import MentionDifference
 from hyperspan.evaluation.errors import ErrorReport, SentenceErrors, find_errors
 from hyperspan.evaluation.models import Evaluated, evaluate_model
-from hyperspan.evaluation.scores import Report, Score, Slice, evaluate
+from hyperspan.evaluation.scores import Report, Slice, evaluate
 from hyperspan.evaluation.significance import Confidence, Difference, confidence, differences
 
 __all__ = [

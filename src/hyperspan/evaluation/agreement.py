@@ -15,6 +15,7 @@ from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import align
+from hyperspan.evaluation.counts import Score
 from hyperspan.types import Document, Mention, Sentence, Span
 
 
@@ -38,8 +39,8 @@ class PairCounts:
         >>> PairCounts(both=2, only_a=1, only_b=1).f1
         0.6666666666666666
         """
-        total = 2 * self.both + self.only_a + self.only_b
-        return 2 * self.both / total if total else None
+        score = Score(self.both, self.both + self.only_a, self.both + self.only_b)
+        return score.f1 if score.predicted or score.gold else None
 
     def to_dict(self) -> dict[str, Any]:
         return {"f1": self.f1, "both": self.both, "only_a": self.only_a, "only_b": self.only_b}

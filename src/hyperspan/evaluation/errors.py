@@ -11,8 +11,8 @@ from functools import cached_property
 from attrs import evolve
 
 from hyperspan.evaluation.alignment import Aligned, PlaceInCorpus, Scorable, sentences_to_score
+from hyperspan.evaluation.counts import Score, sentence_counts
 from hyperspan.evaluation.error_kinds import NO_LIMITS, MentionDifference, ModelLimits, mention_differences
-from hyperspan.evaluation.scores import Score, sentence_counts
 from hyperspan.types import Mention, Sentence
 
 LARGEST_EXPONENT = 700.0
@@ -114,8 +114,8 @@ def error_report(
     else:
         found = [_joint_errors(*row) for row in zip(aligned.places, gold, *aligned.systems, strict=True)]
     errors = sorted((one for one in found if one.differences), key=lambda one: (-one.cost, -len(one.differences)))
-    counts = (sentence_counts(gold, system).sum(axis=0).tolist() for system in aligned.systems)
-    return ErrorReport(errors, len(gold), tuple(Score(*row) for row in counts))
+    scores = tuple(Score.total(sentence_counts(gold, system)) for system in aligned.systems)
+    return ErrorReport(errors, len(gold), scores)
 
 
 def _sentence_errors(

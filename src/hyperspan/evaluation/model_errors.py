@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from attrs import evolve
 
@@ -15,46 +14,25 @@ from hyperspan.corpora.trimming import joined
 from hyperspan.evaluation.alignment import Aligned
 from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
-from hyperspan.evaluation.models import Evaluated, SentenceRecognizer, sentences_read
+from hyperspan.evaluation.models import Evaluated, sentences_read
+from hyperspan.inference.annotator import Annotator
+from hyperspan.inference.options import DecodingOptions
+from hyperspan.inference.set_probabilities import set_probabilities
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 
-class JudgedSets(Protocol):
-    """The log-probability of each set of a sentence, and the probability of each of their representable mentions."""
-
-    @property
-    def sets(self) -> tuple[float | None, ...]: ...
-    @property
-    def mentions(self) -> dict[Mention, float]: ...
-
-
-class SetJudge(Protocol):
-    """A function that returns a model's probabilities of sets of each sentence.
-
-    Implemented by :func:`hyperspan.inference.set_probabilities.set_probabilities`.
-    """
-
-    def __call__(
-        self,
-        sentences: Sequence[Sentence],
-        sets: Sequence[Sequence[Set[Mention]]],
-        /,
-        *,
-        known: Sequence[Sentence] | None = None,
-    ) -> Sequence[JudgedSets]: ...
-
-
-def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudge, limits: ModelLimits) -> ErrorReport:
+def model_errors(evaluated: Evaluated, annotator: Annotator, options: DecodingOptions | None = None) -> ErrorReport:
     """List what a model gets wrong, with its probabilities of the gold set and the predicted set of each sentence.
 
     In partially annotated sentences these are the probabilities of all sets that agree with gold, or with the
-    predictions, where gold is known.
+    predictions, where gold is known. `options` restrict the model to their types, under the labels that they report.
     """
-    sentences = list(sentences_read(model, evaluated.documents))
+    model, options = annotator.model, options or annotator.options()
+    sentences = list(sentences_read(annotator, evaluated.documents))
     read = _ReadSentences(evaluated.aligned, evaluated.documents, sentences)
     gold, predicted = (read.sets(side) for side in (evaluated.aligned.gold, evaluated.aligned.systems[0]))
     pairs = [(gold.sets[index], predicted.sets[index]) for index in range(len(sentences))]
-    judged = judge(sentences, pairs, known=read.known(gold))
+    judged = set_probabilities(model, sentences, pairs, options, known=read.known(gold))
     known: list[SentenceProbabilities] = []
     for index, parts in enumerate(read.parts):
         mentions = {
@@ -69,6 +47,9 @@ def model_errors(evaluated: Evaluated, model: SentenceRecognizer, judge: SetJudg
         elif outside:
             sums[0] = -math.inf
         known.append(SentenceProbabilities(sums[0], sums[1], mentions, outside))
+    labels = frozenset(options.reported_as.get(label, label) for label in map(model.labels.__getitem__, options.types))
+    parts = annotator.discontinuous
+    limits = ModelLimits(labels, model.max_width, contiguous=parts is None, discontinuous=parts)
     return error_report(evaluated.aligned, known, limits)
 
 

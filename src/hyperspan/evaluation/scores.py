@@ -1,7 +1,7 @@
 """Precision, recall and F1 of overlapping mentions by exact match, over all sentences and over subsets of them.
 
 A predicted mention is correct if the gold sentence has one with the same span and type, and the same parts if it is
-discontinuous. 0/0 counts as 0, as in other scorers: precision without predictions, recall without gold mentions.
+discontinuous.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from attrs import evolve
 from hyperspan.corpora.overlaps import KINDS, Place, overlaps, places, widest_gap
 from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.calibration import Calibration, calibration_of
+from hyperspan.evaluation.counts import Score, sentence_counts
 from hyperspan.evaluation.groups import (
     GAPS,
     PARTS,
@@ -27,41 +28,8 @@ from hyperspan.evaluation.groups import (
     has_discontinuous,
     width,
 )
-from hyperspan.evaluation.significance import Confidence, Counts, confidence
+from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.types import Mention, Sentence
-
-
-@dataclass(frozen=True)
-class Score:
-    """Counts of correct, predicted and gold mentions.
-
-    >>> score = Score(correct=6, predicted=8, gold=12)
-    >>> score.precision, score.recall, score.f1
-    (0.75, 0.5, 0.6)
-    """
-
-    correct: int = 0
-    predicted: int = 0
-    gold: int = 0
-
-    @property
-    def precision(self) -> float:
-        return self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        return 2 * self.correct / (self.predicted + self.gold) if self.predicted + self.gold else 0.0
-
-    def __add__(self, other: Score) -> Score:
-        return Score(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"precision": self.precision, "recall": self.recall, "f1": self.f1, **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -199,37 +167,24 @@ def evaluate(gold: Scorable, predicted: Scorable, *, samples: int = 1000, seed: 
     calibrated = calibration_of(truth, found)
     by_depth, by_overlap = _by_place(truth, found)
     return Report(
-        micro=_total(rows),
+        micro=Score.total(rows),
         macro=_macro(per_type),
         per_type=per_type,
-        overlapping=_total(rows[with_overlap]),
-        non_overlapping=_total(rows[~with_overlap]),
-        discontinuous=_total(sentence_counts(*parted)),
-        with_discontinuous=_total(rows[with_discontinuous]),
+        overlapping=Score.total(rows[with_overlap]),
+        non_overlapping=Score.total(rows[~with_overlap]),
+        discontinuous=Score.total(sentence_counts(*parted)),
+        with_discontinuous=Score.total(rows[with_discontinuous]),
         by_width=_in_groups(WIDTHS, width, truth, found),
         by_parts=_in_groups(PARTS, lambda mention: len(mention.parts), truth, found),
         by_gap=_in_groups(GAPS, widest_gap, *parted),
         by_depth=by_depth,
         by_overlap=by_overlap,
-        boundaries=_total(sentence_counts(_without_types(truth), _without_types(found))),
+        boundaries=Score.total(sentence_counts(_without_types(truth), _without_types(found))),
         confusions=_confusions(truth, found),
         counts=_counts(truth, found) | _sentences(with_overlap, with_discontinuous),
         confidence=confidence(rows, samples=samples, seed=seed, level=level) if len(rows) and samples else None,
         calibration={"predicted": calibrated} if calibrated else {},
     )
-
-
-def sentence_counts(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Counts:
-    """(sentences, 3): correct, predicted and gold mentions of each sentence. Duplicates count once."""
-    rows = [
-        (len(truth.mentions & found.mentions), len(found.mentions), len(truth.mentions))
-        for truth, found in zip(gold, predicted, strict=True)
-    ]
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-def _total(rows: Counts) -> Score:
-    return Score(*rows.sum(axis=0).tolist())
 
 
 def _by(

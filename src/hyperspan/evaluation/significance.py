@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperspan.errors import counted
+from hyperspan.evaluation.counts import MEASURES, Counts, measures
 from hyperspan.evaluation.proportions import proportion_interval
 
-Counts = NDArray[np.int64]
-"""(sentences, 3): correct, predicted and gold mentions of each sentence."""
-MEASURES = ("precision", "recall", "f1")
 BATCH = 500
 """The number of rounds computed together; bounds the memory."""
 TOLERANCE = 1e-12
@@ -65,18 +63,6 @@ class Difference:
     """Two-sided: how often the difference is at least as large after exchanging outputs at random."""
     p_bootstrap: float
     """Twice the fraction of bootstrap samples with no difference or the opposite sign; 1 if there is no difference."""
-
-
-def measures(totals: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Precision, recall and F1 of counts (..., 3); 0/0 counts as 0.
-
-    >>> measures(np.array([6, 8, 12])).tolist()
-    [0.75, 0.5, 0.6]
-    """
-    correct, predicted, gold = np.moveaxis(totals, -1, 0)
-    numerator = np.stack([correct, correct, 2 * correct], axis=-1)
-    denominator = np.stack([predicted, gold, predicted + gold], axis=-1)
-    return np.divide(numerator, denominator, out=np.zeros(denominator.shape), where=denominator > 0)
 
 
 def confidence(counts: Counts, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Confidence:

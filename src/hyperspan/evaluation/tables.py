@@ -12,8 +12,9 @@ from rich.text import Text
 from hyperspan.evaluation.agreement import AnnotatorAgreement, PairCounts
 from hyperspan.evaluation.calibration import Calibration
 from hyperspan.evaluation.comparison import Comparison, SubsetComparison
-from hyperspan.evaluation.scores import Report, Score, Slice
-from hyperspan.evaluation.significance import MEASURES, Confidence
+from hyperspan.evaluation.counts import MEASURES, Score
+from hyperspan.evaluation.scores import Report, Slice
+from hyperspan.evaluation.significance import Confidence
 
 NO_VALUE = "–"
 """The cell of a fraction without a denominator."""

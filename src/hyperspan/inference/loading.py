@@ -121,8 +121,6 @@ def _unserved(config: Config) -> str:
         return f"model.kind = {model.kind!r}"
     if encoder.kind != "neural":
         return f"encoder.kind = {encoder.kind!r}"
-    if model.scorer_hidden:
-        return f"model.scorer_hidden = {model.scorer_hidden}"
     return "model.tied = false" if encoder.layers else "encoder.layers = 0"
 
 

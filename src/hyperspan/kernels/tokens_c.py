@@ -78,14 +78,14 @@ def _function() -> Any:
 
 
 @cache
-def classes(units: tuple[tuple[int, int], ...] = (), marks: str = "") -> bytes:
+def classes(units: tuple[tuple[int, int], ...], marks: str) -> bytes:
     """The class bits of tokens.c by code point; 0 for unsupported characters.
 
     `units` are the code points, from and to, of characters that are always tokens; `marks` are those that count as
     marks.
     """
-    bits = bytearray(0x10000 if units else KNOWN[-1].stop)
-    for code in chain.from_iterable(KNOWN + EASTERN if units else KNOWN):
+    bits = bytearray(0x10000)
+    for code in chain.from_iterable(KNOWN + EASTERN):
         category = unicodedata.category(chr(code))
         if category not in ("Cn", "Cs") and code not in JOINERS:
             bits[code] = _IS_KNOWN | _CLASSES.get(category, _CLASSES.get(category[0], 0))

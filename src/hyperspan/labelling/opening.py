@@ -86,7 +86,7 @@ def _newest_round(session: LabellingSession, name: str, rounds: RoundSettings | 
 def _tokenizer(output: Path, annotator: Annotator) -> Tokenizer:
     """The tokenizer of an existing session, so that its tokens stay the same; otherwise the model's."""
     header = peek_header(log_of(output))
-    return Tokenizer(*header["tokenizer"]) if header is not None else annotator.model.tokenizer
+    return Tokenizer(str(header["tokenizer"])) if header is not None else annotator.model.tokenizer
 
 
 def _labels(annotator: Annotator, texts: LabellingTexts | None) -> list[str]:

@@ -257,7 +257,7 @@ def open_session(
         "labels": list(labels),
         "texts": texts.fingerprint,
         "tokens": texts.token_fingerprint,
-        "tokenizer": [tokenizer.name, tokenizer.version],
+        "tokenizer": tokenizer.name,
         "time": _now(),
     }
     log = EventLog(log_path, header)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from hyperspan.batching import batches_by_length
 from hyperspan.errors import InputError
 from hyperspan.inference.model import InferenceModel
-from hyperspan.structures.mentions import MentionSet, MentionSets, NotSupportedError
+from hyperspan.structures.mentions import NotSupportedError
 from hyperspan.structures.places import Places
 from hyperspan.types import Sentence
 
@@ -32,9 +31,6 @@ class UncertainDistribution(Protocol):
     def types(self) -> int: ...
     @property
     def entropy(self) -> Any: ...  # (B,)
-    def argmax(self) -> list[MentionSet]: ...
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]: ...
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray: ...
     def places(self, wanted: Sequence[Sequence[float] | None]) -> list[Places]: ...
 
 
@@ -45,22 +41,6 @@ Measure = Callable[[UncertainDistribution], list[float]]
 def entropy(distribution: UncertainDistribution) -> list[float]:
     """The entropy over all mention sets, in nats."""
     return distribution.entropy.tolist()
-
-
-def surprisal(distribution: UncertainDistribution) -> list[float]:
-    """Minus the log-probability of the best set."""
-    return [-ranked[0][1] for ranked in distribution.topk(1)]
-
-
-def closeness(distribution: UncertainDistribution) -> list[float]:
-    """The probability of the second best set divided by that of the best, from 0 to 1."""
-    both = distribution.topk(2)
-    return [math.exp(ranked[1][1] - ranked[0][1]) if len(ranked) > 1 else 0.0 for ranked in both]
-
-
-def expected_error(distribution: UncertainDistribution) -> list[float]:
-    """1 minus the expected F1 of the best set."""
-    return (1.0 - distribution.expected_f1(distribution.argmax())).tolist()
 
 
 def expected_mistakes(distribution: UncertainDistribution) -> list[float]:
@@ -76,24 +56,15 @@ class Criterion:
     """The criterion by which sentences and documents are ranked."""
 
     measure: Measure
-    combine: Callable[[Sequence[float]], float] = math.fsum
-    """Combines the measures of its sentences into the measure of a document."""
-    overhead: float | None = OVERHEAD
-    """Scores are divided by cost: the words, plus this many per sentence. None for undivided scores."""
+    overhead: float = OVERHEAD
+    """Scores are divided by cost: the words, plus this many per sentence."""
 
     def score(self, values: Sequence[float], words: int) -> float:
         """The score of sentences with these measures and this total number of words."""
-        cost = 1.0 if self.overhead is None else words + self.overhead * len(values)
-        return self.combine(values) / cost
+        return math.fsum(values) / (words + self.overhead * len(values))
 
 
-CRITERIA = {
-    "mix": Criterion(expected_mistakes),
-    "entropy": Criterion(entropy),
-    "best-set": Criterion(surprisal),
-    "margin": Criterion(closeness, max, overhead=None),
-    "expected-f1": Criterion(expected_error, fmean, overhead=None),
-}
+CRITERIA = {"mix": Criterion(expected_mistakes), "entropy": Criterion(entropy)}
 """The values of `--by`."""
 
 
@@ -114,7 +85,7 @@ def measure(model: InferenceModel, sentences: Sequence[Sentence], by: Measure) -
                 distribution = model.distribution([sentences[index] for index in batch])
                 found = by(distribution.restrict(shown) if model.names else distribution)
             except NotSupportedError as error:
-                raise InputError(f"{error}; or rank by mix or margin, which every model has") from None
+                raise InputError(f"{error}; or rank by mix, which every model can") from None
         for index, value in zip(batch, found, strict=True):
             values[index] = value
     return values

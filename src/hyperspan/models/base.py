@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,10 +24,35 @@ from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import Mention
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
+
+DISCONTINUOUS_BIASES = [step / 4 for step in range(17)]
+"""From 0 to 4."""
+FoundAt = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
+"""Sentences -> a function from a value to predictions; sentences are encoded once for all values."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A number of the configuration that training chooses on dev after the last epoch."""
+
+    section: str
+    key: str
+    values: Sequence[float]
+    """What is tried; the best F1 wins."""
+    neutral: float
+    """Of equally good values, the nearest to this one is chosen."""
+    found_at: FoundAt
+    of_discontinuous: bool = False
+    """Whether the F1 of discontinuous mentions decides, among values that cost next to nothing in overall F1."""
+
+
+def discontinuous_bias(found_at: FoundAt) -> Setting:
+    """The bias of discontinuous mentions, which are so rare that the most probable set leaves most of them out."""
+    return Setting("discontinuous", "bias", DISCONTINUOUS_BIASES, 0.0, found_at, of_discontinuous=True)
 
 
 class Model(nn.Module):
@@ -46,7 +72,7 @@ class Model(nn.Module):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
         self.labels = tuple(vocabulary.labels)
-        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+        self.tokenizer = Tokenizer(config.model.tokenizer)
         width = config.model.max_width
         self.max_width = None if width == "n" else width
         """c, or None for no limit."""
@@ -89,11 +115,6 @@ class Model(nn.Module):
         return False
 
     @classmethod
-    def can_couple(cls, config: Config) -> bool:
-        """Whether couplings between mentions can be fitted to the model."""
-        return False
-
-    @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
         """Complete the configuration with values that this model derives from the training sentences, unless given."""
         return config
@@ -101,11 +122,6 @@ class Model(nn.Module):
     @classmethod
     def check(cls, config: Config) -> None:
         """Raise an InputError if a configuration asks for something that this model cannot do."""
-
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        """The dropout rates of this model, without its encoder, by configuration key."""
-        return {}
 
     @property
     def device(self) -> torch.device:
@@ -244,6 +260,6 @@ class Model(nn.Module):
         words."""
         return mentions
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose post-training values, such as calibration and thresholds, on dev, and store them in the
-        configuration."""
+    def settings(self) -> list[Setting]:
+        """The numbers of the configuration that training chooses on dev after the last epoch, in this order."""
+        return []

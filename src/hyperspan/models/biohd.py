@@ -18,10 +18,9 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
+from hyperspan.models.base import Model, Setting, discontinuous_bias
 from hyperspan.models.biohd_tags import OF_PARTS, OUTSIDE, TAGS, may_follow, mentions_of_parts, tags_of_parts
 from hyperspan.models.greedy import GreedySets
-from hyperspan.models.tuning import tune_discontinuous_bias
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, parts_of
@@ -158,9 +157,9 @@ class Biohd(Model):
         (wanted,) = to_device([tags], self.device)
         return Loss((chains.log_partition - chains.score(wanted)).sum(1).clamp(min=0.0), tuple(left_out))
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the bias of the tags of discontinuous mentions by F1 on dev."""
-        tune_discontinuous_bias(self, self.found_at, sentences)
+    def settings(self) -> list[Setting]:
+        """The bias of the tags of discontinuous mentions."""
+        return [discontinuous_bias(self.found_at)]
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
         """Return a function from a bias to the mentions found with it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import torch
@@ -13,7 +13,6 @@ from hyperspan.errors import InputError
 from hyperspan.models.base import Model
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.weights import fixed_names
-from hyperspan.vocabulary import Vocabulary
 
 
 def compact(model: Model, pretrained_words: int | None = None, labels: Collection[str] | None = None) -> Model:
@@ -26,20 +25,15 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
     """
     old = model.vocabulary
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]
-    clusters = old.clusters if pretrained_words is None else _clusters_of(old, kept)
     found = model.labels if labels is None else _labels_kept(model, labels)
-    vocabulary = replace(old, words=kept, clusters=clusters, labels=list(found))
+    vocabulary = replace(old, words=kept, labels=list(found))
     config = model.config
     config = replace(
         config,
         data=replace(config.data, train=_corpora(config.data.train), dev=_corpora(config.data.dev)),
         calibration=config.calibration.restrict(found),
         model=replace(config.model, names=_names_kept(config.model.names, found)),
-        words=replace(
-            config.words,
-            vectors=_file(config.words.vectors),
-            clusters=_file(config.words.clusters),
-        ),
+        words=replace(config.words, vectors=_file(config.words.vectors), clusters=_file(config.words.clusters)),
         transformer=replace(config.transformer, name=_encoder(config.transformer.name)),
         training=replace(config.training, start=_file(config.training.start.rstrip("/"))),
         distillation=replace(
@@ -108,15 +102,3 @@ def _names(folders: str | tuple[str, ...]) -> str | tuple[str, ...]:
 def _encoder(name: str) -> str:
     """Shorten a folder to its last part; hub names have two parts."""
     return name if name.count("/") == 1 and not name.startswith(("/", ".")) else _file(name.rstrip("/"))
-
-
-def _clusters_of(vocabulary: Vocabulary, words: Sequence[str]) -> dict[str, str]:
-    """The clusters of the kept words; all prefixes stay, so that their ids do not change."""
-    known = set(words)
-    kept = {word: bits for word, bits in vocabulary.clusters.items() if word in known or word.lower() in known}
-    seen = set(kept.values())
-    for word, bits in vocabulary.clusters.items():
-        if bits not in seen:
-            kept[word] = bits
-            seen.add(bits)
-    return kept

@@ -38,8 +38,7 @@ from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
-from hyperspan.models.tuning import tune_threshold
+from hyperspan.models.base import Model, Setting
 from hyperspan.structures.common import in_float64
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
@@ -48,6 +47,11 @@ from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
+FORGETTING_FACTOR, CHARACTER_FORGETTING_FACTOR = 0.5, 0.8
+"""α: the vector of a word, or of a character, is multiplied by this for each word or character of distance."""
+OVERLAPPING_RATE, DISJOINT_RATE = 0.36, 0.09
+"""The fractions of spans without a mention that training uses as negatives: of those that overlap a mention, and of the
+others. They are drawn anew in every step."""
 MOSTLY_NONE = 3.0
 """The initial score of "none"."""
 THRESHOLDS = [step / 40 for step in range(4, 40)]
@@ -87,10 +91,6 @@ class Fofe(Model):
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
 
     @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        return {"fofe.dropout": config.fofe.dropout}
-
-    @classmethod
     def limits_width(cls, config: Config) -> bool:
         return True
 
@@ -107,7 +107,7 @@ class Fofe(Model):
 
     def codes(self, words: Tensor, batch: Batch) -> Codes:
         """(N, d), the vectors of words -> the codes of all spans."""
-        factors, shape = self.config.fofe, (len(batch.lengths), batch.longest)
+        shape = (len(batch.lengths), batch.longest)
         lengths = torch.tensor(batch.lengths, device=words.device)
         outside = (torch.arange(batch.longest, device=words.device) >= lengths[:, None])[..., None]  # (B, n, 1)
 
@@ -116,7 +116,7 @@ class Fofe(Model):
             return rows.index_select(0, batch.row_of).view(*shape, -1).masked_fill(outside, 0)
 
         spelled, counts = character_codes(
-            self.characters(self.encoder.character_ids(batch)), batch.characters, factors.character_forgetting_factor
+            self.characters(self.encoder.character_ids(batch)), batch.characters, CHARACTER_FORGETTING_FACTOR
         )
         forward, backward = by_word(spelled.index_select(0, batch.spelling)).chunk(2, dim=2)
         counts = by_word(counts.index_select(0, batch.spelling)[:, None])
@@ -125,8 +125,8 @@ class Fofe(Model):
             forward,
             backward,
             counts,
-            factors.forgetting_factor,
-            factors.character_forgetting_factor,
+            FORGETTING_FACTOR,
+            CHARACTER_FORGETTING_FACTOR,
         )
 
     def classify(self, codes: Codes, start: Tensor, end: Tensor) -> Tensor:
@@ -159,7 +159,7 @@ class Fofe(Model):
         self, gold: Sequence[set[Mention]], batch: Batch, layout: SpanLayout, width: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The types, starts and ends of the spans to learn from: all mentions, and some of the others."""
-        rates, none, words = self.config.fofe, len(self.labels), len(batch.lengths) * batch.longest
+        none, words = len(self.labels), len(batch.lengths) * batch.longest
         kind = np.full((words, width), none)
         covered = np.zeros(words + 1, dtype=np.int64)
         for sentence, mentions in enumerate(gold):
@@ -171,7 +171,7 @@ class Fofe(Model):
         kinds, before = to_device([kind.ravel(), covered.cumsum()], self.device)  # mention words before each word
         kinds = kinds.index_select(0, layout.start * width + layout.width)
         overlaps = before.index_select(0, layout.end + 1) > before.index_select(0, layout.start)
-        rate = torch.where(overlaps, rates.overlapping_rate, rates.disjoint_rate)
+        rate = torch.where(overlaps, OVERLAPPING_RATE, DISJOINT_RATE)
         chosen = ((kinds < none) | (torch.rand(rate.shape, device=self.device) < rate)).nonzero()[:, 0]
         return kinds[chosen], layout.start[chosen], layout.end[chosen]
 
@@ -187,9 +187,8 @@ class Fofe(Model):
         """Return a function from a threshold to the mentions found with it."""
         return self.distribution(sentences).above
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the threshold by F1 on dev."""
-        tune_threshold(self, "fofe", self.found_at, sentences, THRESHOLDS)
+    def settings(self) -> list[Setting]:
+        return [Setting("fofe", "threshold", THRESHOLDS, self.config.fofe.threshold, self.found_at)]
 
 
 def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:

@@ -31,12 +31,11 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
+from hyperspan.models.base import Model, Setting
 from hyperspan.models.greedy import GreedySets
 from hyperspan.models.joining import Pair, joined_mentions, pairs_of, segments_of
 from hyperspan.models.scorers.base import INITIAL_MENTION_BIAS
 from hyperspan.models.scorers.segmental import SegmentalScorer
-from hyperspan.models.tuning import tune_joining_threshold
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
@@ -44,6 +43,8 @@ from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, fragm
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
+HIDDEN = 128
+"""Hidden units of the classifier that decides whether two parts belong together."""
 LEARNT_FROM = 16
 """In training, this many of the most probable parts of a sentence, plus all gold ones, form pairs."""
 LOOKED_AT = 64
@@ -99,14 +100,12 @@ class SpanRows:
 class JoinClassifier(nn.Module):
     """Classifies whether two segments belong to one mention."""
 
-    def __init__(self, spans: int, types: int, reach: int, config: Config):
+    def __init__(self, spans: int, types: int, reach: int):
         super().__init__()
-        hidden = config.joined.hidden
-        self.first = nn.Linear(spans, hidden)
-        self.second, self.between = (nn.Linear(spans, hidden, bias=False) for _ in range(2))
-        self.gap, self.kind = nn.Embedding(reach, hidden), nn.Embedding(types, hidden)
-        self.further, self.last = nn.Linear(hidden, hidden), nn.Linear(hidden, types)
-        self.dropout = nn.Dropout(config.encoder.span_dropout)
+        self.first = nn.Linear(spans, HIDDEN)
+        self.second, self.between = (nn.Linear(spans, HIDDEN, bias=False) for _ in range(2))
+        self.gap, self.kind = nn.Embedding(reach, HIDDEN), nn.Embedding(types, HIDDEN)
+        self.further, self.last = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, types)
         with torch.no_grad():
             self.last.bias.fill_(INITIAL_MENTION_BIAS)
             self.gap.weight.mul_(0.1)
@@ -125,7 +124,7 @@ class JoinClassifier(nn.Module):
             + self.gap(gap - 1)
             + self.kind(kind)
         )  # (pairs, hidden)
-        scores = self.last(torch.relu(self.further(self.dropout(torch.relu(together)))))
+        scores = self.last(torch.relu(self.further(torch.relu(together))))
         return scores.gather(1, kind[:, None])[:, 0].float()
 
 
@@ -141,7 +140,7 @@ class Joined(Model):
         limits, self.types = config.discontinuous, len(self.labels)
         self.reach = (limits.parts - 1) * limits.gap + (limits.parts - 2) * limits.later_width
         """The maximum number of words between two parts of a mention, including other parts."""
-        self.join = JoinClassifier(2 * config.encoder.span_hidden, self.types, self.reach, config)
+        self.join = JoinClassifier(2 * config.encoder.span_hidden, self.types, self.reach)
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -251,9 +250,9 @@ class Joined(Model):
         found = self._found(sentences)
         return lambda threshold: found.at(threshold).argmax()
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the threshold by F1 on dev."""
-        tune_joining_threshold(self, self.found_at, sentences, THRESHOLDS, neutral=0.5)
+    def settings(self) -> list[Setting]:
+        """The threshold, by the F1 of discontinuous mentions."""
+        return [Setting("joined", "threshold", THRESHOLDS, 0.5, self.found_at, of_discontinuous=True)]
 
 
 class FoundPairs(NamedTuple):

@@ -39,9 +39,8 @@ from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
-from hyperspan.models.base import Model
+from hyperspan.models.base import Model, Setting
 from hyperspan.models.greedy import GreedySets
-from hyperspan.models.tuning import tune_threshold
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet
 from hyperspan.structures.readings import Reading, pairs_of
@@ -71,10 +70,6 @@ class KatiyarCardie(Model):
         self.from_words = nn.Linear(self.encoder.dimension, labels)
         self.from_state = nn.Linear(hidden, labels, bias=False)
         self.register_buffer("links", torch.from_numpy(links(len(self.labels))).float(), persistent=False)
-
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        return {"katiyar_cardie.dropout": config.katiyar_cardie.dropout}
 
     def _outside(self, words: int) -> Tensor:
         """(words, labels) of 0 and 1: only O, the labels before a sentence's first word."""
@@ -151,9 +146,8 @@ class KatiyarCardie(Model):
         words = self.encoder(batch)[-1]
         return lambda threshold: self._label_sets(words, batch, threshold).argmax()
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        """Choose the threshold by F1 on dev."""
-        tune_threshold(self, "katiyar_cardie", self.found_at, sentences, THRESHOLDS)
+    def settings(self) -> list[Setting]:
+        return [Setting("katiyar_cardie", "threshold", THRESHOLDS, self.config.katiyar_cardie.threshold, self.found_at)]
 
 
 def links(types: int) -> np.ndarray:

@@ -30,7 +30,6 @@ from torch.nn.functional import pad
 from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
-from hyperspan.encoders.words import RowDropout
 from hyperspan.errors import InputError
 from hyperspan.kernels.transfer import to_device
 from hyperspan.kernels.word_lstm import word_states
@@ -205,7 +204,7 @@ class Layered(Model):
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
         d, tags = self.encoder.dimension, 4 * len(self.labels) + 1
         self.further = nn.LSTM(d, config.encoder.hidden, bidirectional=True)
-        self.dropout = RowDropout(config.encoder.output_dropout, config.encoder.variational_dropout)
+        self.dropout = nn.Dropout(config.encoder.output_dropout)
         self.emit = nn.Linear(d, tags)
         self.step = nn.Parameter(torch.zeros(tags, tags))
         self.first, self.last = (nn.Parameter(torch.zeros(tags)) for _ in range(2))
@@ -227,10 +226,10 @@ class Layered(Model):
         """(P, d) of a layer -> (P', d) of the next one, whose sequences are given: means, then the LSTM of further
         layers."""
         sizes = np.bincount(merge.target, minlength=len(sequences.start))
-        source, target, size, sentence = to_device([merge.source, merge.target, sizes, _packed(sequences)], self.device)
+        source, target, size = to_device([merge.source, merge.target, sizes], self.device)
         sums = rows.new_zeros(len(size), rows.shape[1]).index_add(0, target, rows.index_select(0, source))
         states = word_states(self.further, sums / size[:, None], sequences.lengths.tolist())
-        return self.dropout(states, sentence)
+        return self.dropout(states)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         """The negative log-likelihood of all layers of a sentence. Their chains share weights, so all are computed at
@@ -279,10 +278,3 @@ class Layered(Model):
         spans = without_crossing({(start, end, 0) for start, end, _ in mentions})
         nested = {(start, end, kind) for start, end, kind in mentions if (start, end, 0) in spans}
         return {mention for layer in layers_of(nested)[:MOST_LAYERS] for mention in layer}
-
-
-def _packed(sequences: Sequences) -> np.ndarray:
-    """(P,): the sentence of each row."""
-    result = np.empty_like(sequences.row)
-    result[sequences.row] = sequences.sentence[sequences.sequence]
-    return result

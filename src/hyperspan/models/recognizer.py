@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,19 +13,19 @@ from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.encoders.registry import ENCODERS
 from hyperspan.kernels.choice import batch_entries
-from hyperspan.models.base import Model
+from hyperspan.models.base import Model, Setting, discontinuous_bias
 from hyperspan.models.scorers import SCORERS, WeightColumns
-from hyperspan.models.tuning import tune
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.coupled import CoupledHypergraph
-from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import Mention
+from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
+
+MENTION_BIASES = [step / 4 for step in range(-8, 17)]
+"""From -2 to 4."""
 
 
 class Recognizer(Model):
@@ -88,13 +88,6 @@ class Recognizer(Model):
 
     def distribution_of(self, batch: Batch) -> Distribution:
         """The distribution of a batch that is already collated."""
-        base, given = self.uncoupled(batch), self.config.coupling
-        if not given.both:
-            return base
-        return CoupledHypergraph.of(base, Couplings(**vars(given)))
-
-    def uncoupled(self, batch: Batch) -> Any:
-        """The distribution of a batch without couplings."""
         model = self.config.model
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
@@ -125,10 +118,6 @@ class Recognizer(Model):
     @classmethod
     def can_calibrate(cls, config: Config) -> bool:
         return SCORERS[config.model.kind].can_calibrate
-
-    @classmethod
-    def can_couple(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].can_couple
 
     @classmethod
     def can_learn_from_teachers(cls, config: Config) -> bool:
@@ -169,5 +158,20 @@ class Recognizer(Model):
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self.scorer.representable(mentions, longest)
 
-    def tune(self, sentences: Sequence[Sentence]) -> None:
-        tune(self, sentences)
+    def settings(self) -> list[Setting]:
+        found = [discontinuous_bias(self.found_at_discontinuous_bias)] if self.discontinuous else []
+        if self.config.training.tune_mention_bias:
+            found.append(Setting("model", "mention_bias", MENTION_BIASES, 0.0, self.found_at_mention_bias))
+        return found
+
+    def found_at_mention_bias(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """Return a function from a mention bias to the most probable sets with it."""
+        scores, lengths, scorer = self(self.collate(sentences)), [len(sentence) for sentence in sentences], self.scorer
+        scores = self.biased(scores, mention_bias=0.0)
+        return lambda bias: scorer.distribution(scorer.add_mention_bias(scores, bias), lengths).argmax()
+
+    def found_at_discontinuous_bias(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """Return a function from a bias of discontinuous mentions to the most probable sets with it."""
+        scores, lengths, scorer = self(self.collate(sentences)), [len(sentence) for sentence in sentences], self.scorer
+        scores = self.biased(scores, discontinuous_bias=0.0)
+        return lambda bias: scorer.distribution(scorer.add_discontinuous_bias(scores, bias), lengths).argmax()

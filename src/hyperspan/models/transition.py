@@ -84,15 +84,10 @@ class Transition(Model):
         self.bottom = nn.Parameter(torch.zeros(2, 1, h).uniform_(-(h**-0.5), h**-0.5))
         self.action = nn.Embedding(self.actions + 1, ACTION)  # the last one comes before the first action
         self.history = nn.LSTM(ACTION, h)
-        self.dropout = nn.Dropout(config.transition.dropout)
         hidden = nn.Linear(4 * h + d, h)
         self.decide = nn.Sequential(hidden, nn.ReLU(), nn.Linear(h, self.actions))
         for weight in (self.compose.leaf.weight, self.compose.join.weight, self.stack.weight_ih, hidden.weight):
             nn.init.xavier_uniform_(weight, GAIN)
-
-    @classmethod
-    def dropouts(cls, config: Config) -> dict[str, float]:
-        return {"transition.dropout": config.transition.dropout}
 
     @property
     def batch_entries(self) -> int:
@@ -125,7 +120,7 @@ class Transition(Model):
         three = states.index_select(0, (stack % len(states)).flatten()).view(len(stack), -1)  # -1 is the last one
         features = torch.cat([three, buffer.index_select(0, next_row), self._history(known)], dim=1)
         valid = valid_actions(top, second, left, partial, len(self.labels))
-        chosen = log_softmax(self.decide(self.dropout(features)), valid).gather(1, action[:, None])[:, 0]
+        chosen = log_softmax(self.decide(features), valid).gather(1, action[:, None])[:, 0]
         return chosen.new_zeros(len(actions)).index_add(0, sentence, chosen)
 
     def _trees(self, buffer: Tensor, known: Derivations, row: np.ndarray) -> Tensor:

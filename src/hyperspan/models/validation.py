@@ -10,7 +10,6 @@ from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
 from hyperspan.models.recognizer import Recognizer
 from hyperspan.models.registry import MODELS, model_class
-from hyperspan.structures.coupling import FAMILIES
 from hyperspan.text.tokenize import TOKENIZERS
 
 
@@ -29,12 +28,6 @@ def validate(config: Config) -> None:
     _check_name("encoder.kind", config.encoder.kind, ENCODERS)
     _check_name("model.tokenizer", model.tokenizer, TOKENIZERS)
     encoder = ENCODERS[config.encoder.kind]
-    if model.tokenizer_version not in (versions := TOKENIZERS[model.tokenizer]):
-        raise InputError(
-            f"model.tokenizer_version is {model.tokenizer_version}, but this hyperspan has the versions "
-            f"{', '.join(map(str, versions))} of the tokenizer {model.tokenizer}; choose one of them, or use the hyperspan that the "
-            "model was trained with"
-        )
     if kind.needs_vectors and not encoder.dense:
         others = ", ".join(name for name, other in MODELS.working() if not other.needs_vectors)
         raise InputError(
@@ -49,32 +42,15 @@ def validate(config: Config) -> None:
         raise InputError(
             f"calibration has values by label, but model.kind {model.kind} has one temperature for all; leave them out"
         )
-    _check_coupling(config, kind.can_couple(config))
     if model.discontinuous == "hull" and kind.finds_discontinuous(config):
         raise InputError(
             f'model.discontinuous is hull, but model.kind {model.kind} learns the parts of mentions; set it to "drop"'
         )
     kind.check(config)
     encoder.check(config)
-    if config.training.optimizer == "lbfgs":
-        _check_lbfgs(config)
     _check_distillation(config)
     if config.training.start:
         _check_warm_start(config)
-
-
-def _check_coupling(config: Config, can_couple: bool) -> None:
-    given = config.coupling
-    if (given.both or given.balance) and not can_couple:
-        raise InputError(
-            f"coupling has values by family, but mentions of model.kind {config.model.kind} cannot be coupled; leave them out"
-        )
-    known = sorted({*given.both, *given.balance} - set(FAMILIES))
-    if known or set(given.both) != set(given.balance):
-        raise InputError(
-            f"coupling.both has {', '.join(given.both) or 'nothing'} and coupling.balance has {', '.join(given.balance) or 'nothing'}, but "
-            f"both must have the same keys of {', '.join(FAMILIES)}; hyperspan calibrate chooses them"
-        )
 
 
 def _check_corpora(data: DataConfig) -> None:
@@ -96,30 +72,6 @@ def _check_name(key: str, value: str, known: Iterable[str]) -> None:
         raise InputError(f"{key} is {value!r}, but must be one of {', '.join(known)}")
 
 
-def _check_lbfgs(config: Config) -> None:
-    """Check L-BFGS: it minimises one fixed function, so nothing may be random or change between steps."""
-    if config.transformer.name:
-        raise InputError("training.optimizer is lbfgs, which does not train a pretrained encoder; set it to adamw")
-    if config.training.schedule == "plateau":
-        raise InputError(
-            "training.schedule is plateau, but training.optimizer is lbfgs, which has no learning rate; set the optimizer to "
-            "adamw, or the schedule to constant"
-        )
-    random = {
-        "training.ema_decay": config.training.ema_decay,
-        "words.word_dropout": config.words.word_dropout if ENCODERS[config.encoder.kind].dense else 0.0,
-        "encoder.input_dropout": config.encoder.input_dropout,
-        "encoder.output_dropout": config.encoder.output_dropout,
-        "encoder.span_dropout": config.encoder.span_dropout,
-        **model_class(config.model.kind).dropouts(config),
-    }
-    for name, value in random.items():
-        if value:
-            raise InputError(
-                f"{name} is {value:g}, but L-BFGS minimises one function without randomness; set {name} to 0"
-            )
-
-
 def check_start(config: Config) -> None:
     """Raise an InputError if the kind of a model, or of the one it starts from, does not support warm starts."""
     if not issubclass(model_class(config.model.kind), Recognizer):
@@ -136,10 +88,6 @@ def _check_warm_start(config: Config) -> None:
         check_start(config)
     except InputError as error:
         raise InputError(f'training.start is {start}, but {error}; set training.start = ""') from None
-    if config.training.optimizer == "lbfgs":
-        raise InputError(
-            f"training.optimizer is lbfgs, which has no learning rates, but training.start is {start}; set it to adamw"
-        )
     if config.distillation.teachers:
         raise InputError(
             f"training.start is {start} and distillation.teacher is {', '.join(config.distillation.teachers)}, but a student begins with what its "
@@ -162,14 +110,10 @@ def _check_distillation(config: Config) -> None:
             f"distillation.teacher is {names}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental "
             "or discontinuous"
         )
-    if config.training.optimizer == "lbfgs":
+    if given.copy_embeddings and config.words.vectors:
         raise InputError(
-            "training.optimizer is lbfgs, which reads the same sentences in every step, but distillation.teacher is set; set it to adamw"
-        )
-    if given.copy_embeddings and (config.words.vectors or config.words.clusters):
-        raise InputError(
-            "words.vectors and words.clusters are read from files, but distillation.copy_embeddings takes over the teacher's; "
-            'set them to "", or distillation.copy_embeddings = false'
+            "words.vectors are read from a file, but distillation.copy_embeddings takes over the teacher's; "
+            'set words.vectors = "", or distillation.copy_embeddings = false'
         )
     if config.transformer.name and given.copy_embeddings:
         raise InputError(

@@ -11,12 +11,10 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
-from hyperspan.structures.coupled_arrays import CoupledArrayHypergraph
-from hyperspan.structures.coupling import Couplings
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 
-ArrayDistribution = ArrayHypergraph | CoupledArrayHypergraph | DiscontinuousArrayHypergraph
+ArrayDistribution = ArrayHypergraph | DiscontinuousArrayHypergraph
 
 
 def check_gaps(config: Config) -> None:
@@ -90,9 +88,8 @@ class SegmentalKind:
         parts: PartScores | None,
         lengths: Sequence[int],
         best: np.ndarray | None,
-    ) -> ArrayHypergraph | CoupledArrayHypergraph:
-        base, given = ArrayHypergraph(scores, lengths, best), config.coupling
-        return CoupledArrayHypergraph.of(base, Couplings(**vars(given))) if given.both else base
+    ) -> ArrayHypergraph:
+        return ArrayHypergraph(scores, lengths, best)
 
 
 class DiscontinuousKind:

@@ -23,8 +23,7 @@ from hyperspan.runtime.characters import READERS
 from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
-from hyperspan.runtime.weights import encoder_weights, expected_shapes
-from hyperspan.structures.coupling import Couplings
+from hyperspan.runtime.weights import check_no_clusters, encoder_weights, expected_shapes
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Sentence
@@ -38,7 +37,6 @@ def is_served(config: Config) -> bool:
         and (config.model.tied or not SERVED_KINDS[config.model.kind].discontinuous)
         and config.encoder.kind == "neural"
         and config.encoder.layers > 0
-        and not config.model.scorer_hidden
         and not config.transformer.name
         and (config.characters.encoder == "none" or config.characters.encoder in READERS)
     )
@@ -66,9 +64,13 @@ class RuntimeModel:
         if skip is not None and math.isnan(skip):
             raise InputError(f"skip is nan for a model of kind {config.model.kind!r}; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
+        try:
+            check_no_clusters(config)
+        except InputError as error:
+            raise InputError(f"{folder / 'config.toml'}: {error}") from None
         check_names_of(folder, config, vocabulary)
         self.labels, self.kind = tuple(vocabulary.labels), SERVED_KINDS[config.model.kind]
-        self.tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+        self.tokenizer = Tokenizer(config.model.tokenizer)
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         calibration = config.calibration.of(self.labels, config.model.temperature)
@@ -78,13 +80,7 @@ class RuntimeModel:
                 "the section [calibration]"
             )
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
-        if config.coupling.both:
-            try:
-                Couplings(**vars(config.coupling))
-            except ValueError as error:
-                raise InputError(f"{folder / 'config.toml'} has couplings that cannot be: {error}") from None
-        # Skipping a word would change the couplings of its neighbours' mentions.
-        own_margin = (not config.coupling.both and config.segmental.skip_margin) or math.inf
+        own_margin = config.segmental.skip_margin or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
         self._tensors = tensors = TensorFile(folder / "model.safetensors")

@@ -16,7 +16,7 @@ from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.runtime.characters import READERS, CharacterReader, reader_shapes
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import CLUSTER_PREFIXES, UNKNOWN, Vocabulary
+from hyperspan.vocabulary import UNKNOWN, Vocabulary
 from hyperspan.words import LONGEST_SPELLING
 
 REMEMBERED_BYTES = 32_000_000
@@ -106,11 +106,11 @@ def _spelled(token: Token) -> str:
 
 
 class TokenVectors:
-    """Context-free word vectors: word, tag, clusters and characters."""
+    """Context-free word vectors: word, tag and characters."""
 
     def __init__(self, tensors: TensorFile, config: Config, vocabulary: Vocabulary):
         self.vocabulary = vocabulary
-        self.trained = self.fixed = self.tags = self.clusters = None
+        self.trained = self.fixed = self.tags = None
         self.characters: CharacterReader | None = None
         first = config.words.dimension
         if first:
@@ -119,16 +119,12 @@ class TokenVectors:
         if vocabulary.tags:
             self.tags = tensors.floats("encoder.tags.weight")
         self.tag_columns = slice(first, first := first + (0 if self.tags is None else self.tags.shape[1]))
-        if vocabulary.clusters:
-            self.clusters = tensors.floats("encoder.clusters.weight")
-            first += self.clusters.shape[1] * len(CLUSTER_PREFIXES)
-        self.cluster_columns = slice(self.tag_columns.stop, first)
         if config.characters.encoder != "none":
             names = reader_shapes(config.characters, len(vocabulary.characters) + 2)
             weights = {name: tensors.floats(f"encoder.characters.{name}") for name in names}
             reader = self.characters = READERS[config.characters.encoder](weights)
             first += reader.dimension
-        self.character_columns = slice(self.cluster_columns.stop, first)
+        self.character_columns = slice(self.tag_columns.stop, first)
         self.dimension = first
 
     def of(self, tokens: Sequence[Token]) -> np.ndarray:
@@ -139,8 +135,6 @@ class TokenVectors:
             result[:, self.words] = self._word_vectors(lexicon.words)[place]
         if self.tags is not None:
             result[:, self.tag_columns] = self.tags[self.vocabulary.tag_ids([tag for _, tag in tokens])]
-        if self.clusters is not None:
-            result[:, self.cluster_columns] = self.clusters[lexicon.clusters[place]].reshape(len(tokens), -1)
         if self.characters is not None:
             result[:, self.character_columns] = self.characters(lexicon)[place]
         return result

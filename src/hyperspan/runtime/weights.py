@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hyperspan.config import Config
+from hyperspan.errors import InputError
 from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights
 from hyperspan.runtime.characters import lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.kinds import SERVED_KINDS
 from hyperspan.runtime.tensors import FIXED, TRAINED, TensorFile
-from hyperspan.vocabulary import CLUSTER_PREFIXES, Vocabulary
+from hyperspan.vocabulary import Vocabulary
 
 
 def encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
@@ -33,6 +34,15 @@ def encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
     )
 
 
+def check_no_clusters(config: Config) -> None:
+    """Raise an InputError if a neural model is given Brown clusters, which only handcrafted features read."""
+    if config.words.clusters:
+        raise InputError(
+            f"words.clusters is {config.words.clusters}, but encoder.kind is neural, which reads no clusters; leave it out, or set "
+            "encoder.kind to handcrafted"
+        )
+
+
 def expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
     """The tensors that a model has, by their names."""
     words, encoder, m = config.words, config.encoder, len(vocabulary.labels)
@@ -44,9 +54,6 @@ def expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[i
     if vocabulary.tags:
         shapes["encoder.tags.weight"] = (len(vocabulary.tags) + 1, words.tag_dimension)
         inputs += words.tag_dimension
-    if vocabulary.clusters:
-        shapes["encoder.clusters.weight"] = (vocabulary.cluster_prefixes + 1, words.cluster_dimension)
-        inputs += words.cluster_dimension * len(CLUSTER_PREFIXES)
     if config.characters.encoder != "none":
         reader = reader_shapes(config.characters, len(vocabulary.characters) + 2)
         shapes |= {f"encoder.characters.{name}": shape for name, shape in reader.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
 from hyperspan.inference.assembly import assemble
-from hyperspan.render.hypergraph_svg import draw_hypergraph
+from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.serve.offsets import Offsets
 from hyperspan.types import Document, Mention, SentenceAlternatives
 

@@ -14,8 +14,6 @@ from hyperspan.model_folders import DEFAULT_MODEL, bundled_models, folder_of
 
 CONSTRAINED = ("segmental", "discontinuous")
 """The kinds of models that support required and forbidden mentions."""
-DRAWN = ("segmental", "discontinuous")
-"""The kinds of models whose hypergraphs are drawn."""
 
 
 @dataclass(frozen=True)

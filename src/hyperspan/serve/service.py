@@ -15,11 +15,12 @@ from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError, InputError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.domain import DomainFit
+from hyperspan.render.hypergraph import DIAGRAMS, OTHERS
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.calls import Call, Memory
 from hyperspan.serve.metrics import Metrics
-from hyperspan.serve.models import DRAWN, Served, load_models, places
+from hyperspan.serve.models import Served, load_models, places
 from hyperspan.serve.offsets import Offsets
 from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.serve.schema import HypergraphRequest, KnownMention, Options
@@ -211,11 +212,11 @@ class Service:
         plain = Options(model=asked.model, types=asked.types, names=asked.names, pronouns=asked.pronouns)
         served, options = self.check_options(plain)
         kind = served.annotator.model.config.model.kind
-        if kind not in DRAWN:
+        if kind not in DIAGRAMS:
             raise Problem(
                 422,
                 f"the model {served.name} is of kind {kind}, whose structure is not drawn; choose a model of kind "
-                f"{' or '.join(DRAWN)}",
+                f"{' or '.join(DIAGRAMS)}; {OTHERS}",
             )
         if len(asked.text) > MOST_DRAWN:
             raise Problem(

@@ -13,8 +13,6 @@ _HOME = {
     "CascadeScores": "cascaded",
     "CascadedChains": "cascaded",
     "ConstituencyTrees": "constituency",
-    "CoupledHypergraph": "coupled",
-    "Couplings": "coupling",
     "DiscontinuousHypergraph": "discontinuous",
     "DiscontinuousScores": "discontinuous_scores",
     "Distribution": "distribution",
@@ -55,8 +53,6 @@ __all__ = [
     "CascadeScores",
     "CascadedChains",
     "ConstituencyTrees",
-    "CoupledHypergraph",
-    "Couplings",
     "DiscontinuousHypergraph",
     "DiscontinuousScores",
     "Distribution",
@@ -96,8 +92,6 @@ __all__ = [
 if TYPE_CHECKING:
     from hyperspan.structures.cascaded import CascadedChains, CascadeScores
     from hyperspan.structures.constituency import ConstituencyTrees, is_nested, without_crossing
-    from hyperspan.structures.coupled import CoupledHypergraph
-    from hyperspan.structures.coupling import Couplings
     from hyperspan.structures.discontinuous import DiscontinuousHypergraph
     from hyperspan.structures.discontinuous_scores import DiscontinuousScores
     from hyperspan.structures.distribution import Distribution

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hyperspan.structures.mentions import Mention, MentionSets, check_constraints
 
-CONTRADICTION = (
-    "expected masks in which no mention is both required and forbidden, and none is required beyond its sentence"
-)
 Shape = Sequence[int]
 """(B, n, c, m)."""
 
@@ -39,32 +35,14 @@ def mask_of(mention_sets: Sequence[Iterable[Mention]], shape: Shape) -> np.ndarr
     return mask
 
 
-def is_mask(given: Any) -> bool:
-    """Whether a constraint is a mask (an array or a tensor) instead of mentions."""
-    return hasattr(given, "dtype")
-
-
 def constraint_masks(
-    require: MentionSets | Any | None, forbid: MentionSets | Any | None, lengths: Sequence[int], shape: Shape
-) -> tuple[Any, Any]:
-    """Return both constraints as masks; raise an error that names what cannot be required or forbidden.
-
-    Masks are returned unchanged; mentions become NumPy arrays.
-    """
+    require: MentionSets | None, forbid: MentionSets | None, lengths: Sequence[int], shape: Shape
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return both constraints as masks; raise an error that names what cannot be required or forbidden."""
     _, _, c, m = shape
-    masks: list[Any] = [given if is_mask(given) else None for given in (require, forbid)]
-    for mask in masks:
-        if mask is not None and (tuple(mask.shape) != tuple(shape) or "bool" not in str(mask.dtype)):
-            raise ValueError(
-                f"expected a mask of booleans (B, n, c, m) = {tuple(shape)}, got {mask.dtype} of shape {tuple(mask.shape)}"
-            )
-    listed = [given if mask is None else None for mask, given in zip(masks, (require, forbid), strict=True)]
-    checked = check_constraints(listed[0], listed[1], lengths, m, c)
-    found = zip(*checked, strict=True) if checked else ((), ())
-    required, forbidden = (
-        mask_of(sets, shape) if mask is None else mask for mask, sets in zip(masks, found, strict=True)
-    )
-    return required, forbidden
+    checked = check_constraints(require, forbid, lengths, m, c)
+    required, forbidden = ([pair[side] for pair in checked] for side in (0, 1))
+    return mask_of(required, shape), mask_of(forbidden, shape)
 
 
 def inside(lengths: Sequence[int], shape: Shape) -> np.ndarray:

@@ -20,7 +20,7 @@ from hyperspan.structures.common import check_count, check_no_nan, in_float64
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.discontinuous_events import Events, events_of
-from hyperspan.structures.discontinuous_given import Known, known_of, known_of_marks
+from hyperspan.structures.discontinuous_given import AnySets, Known, known_of, known_of_marks
 from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
 from hyperspan.structures.discontinuous_menus import (
     Menus,
@@ -37,17 +37,14 @@ from hyperspan.structures.discontinuous_scores import (
     mean_scores,
     part_rows,
 )
-from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
-from hyperspan.structures.expected_f1 import expected_f1_of
+from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.teaching import widened, without_expected
 
-AnySets = Sequence[Iterable[AnyMention]]
 """One collection of mentions, contiguous or discontinuous, for each sentence of a batch."""
-AnyConstraint = AnySets | Tensor
 """Such mentions, or a boolean mask (B, n, c, m) for contiguous ones."""
 
 
@@ -202,55 +199,23 @@ class DiscontinuousHypergraph(Distribution):
             total = (first.entropy + below.sum((1, 2))).to(self.scores.close)
         return total if differentiable else total.detach()
 
-    @torch.no_grad()
-    def expected_f1(self, mention_sets: AnySets) -> np.ndarray:  # type: ignore[override]
-        sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        exact = self._like(self.scores.in_float64())
-        total = finite(exact.log_partition).numpy(force=True)
-
-        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and that times the expected number of given mentions if each mention weighs t times as much."""
-            scores = exact.scores
-            more = float(np.log(t))
-            some = exact._like(replace(scores, close=scores.close + more, last=scores.last + more))
-            return np.exp(some.log_partition.numpy(force=True) - total), np.array(some._expected_hits(sets))
-
-        return expected_f1_of(
-            [len(some) for some in sets], tilted, exact.log_prob([()] * len(sets)).exp().numpy(force=True)
-        )
-
-    def _expected_hits(self, sets: AnySets) -> list[float]:
-        """For each sentence, the expected number of these mentions in its set."""
-        menus, alone, goes_on = self._probable()
-        allow = self.limits_of_mentions.allow
-        return [
-            sum(_probability(menus, alone, goes_on, b, one) for one in some if allow(one))
-            for b, some in enumerate(sets)
-        ]
-
     # -- given, and of some types ---------------------------------------------------------------------------------
 
     def _joined(self, known: Known) -> Known:
         return known if self.known is None else self.known.joined(known)
 
-    def _known_of(self, require: AnyConstraint | None, forbid: AnyConstraint | None) -> Known:
-        close = self.scores.close
-        longer, *short = known_of(require, forbid, self.lengths, close.shape, self.limits_of_mentions)
-        masks = tensor_masks(short[0], short[1], self.lengths, close)
-        required, forbidden = (mask.numpy(force=True) for mask in masks)
-        return replace(longer, required=required, forbidden=forbidden)
+    def _known_of(self, require: AnySets | None, forbid: AnySets | None) -> Known:
+        return known_of(require, forbid, self.lengths, self.scores.close.shape, self.limits_of_mentions)
 
-    def condition(
-        self, require: AnyConstraint | None = None, forbid: AnyConstraint | None = None
-    ) -> DiscontinuousHypergraph:
+    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> DiscontinuousHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m) for contiguous mentions.
+        Each argument is a collection of mentions per sentence.
         """
         known = self._joined(self._known_of(require, forbid))
         return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
 
-    def constraint_log_prob(self, require: AnyConstraint | None = None, forbid: AnyConstraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Tensor:
         return self._log_prob_given(self._known_of(require, forbid))
 
     def restrict(self, types: Sequence[int]) -> DiscontinuousHypergraph:

@@ -6,29 +6,26 @@ devices; tests compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import PartScores
-from hyperspan.structures.constraints import CONTRADICTION, constraint_masks, inside
+from hyperspan.structures.constraints import inside
 from hyperspan.structures.discontinuous_edges import first_parts, shared_score
 from hyperspan.structures.discontinuous_entropy import MenuEntropies
-from hyperspan.structures.discontinuous_given import Known, known_of
+from hyperspan.structures.discontinuous_given import AnySets, Known, known_of
 from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.discontinuous_menus import PartArrays, best_mentions, probability_of, probable_mentions
 from hyperspan.structures.discontinuous_menus_c import ArrayMenus
 from hyperspan.structures.discontinuous_sampling import draw_mentions
-from hyperspan.structures.expected_f1 import expected_f1_of
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 
-AnySets = Sequence[Iterable[AnyMention]]
 AnySet = frozenset[AnyMention]
 
 
@@ -77,7 +74,10 @@ class DiscontinuousArrayHypergraph:
     def _events(self, menus: ArrayMenus) -> ArrayHypergraph:
         """The distribution over first parts: sets of events, each a first part of one or more mentions."""
         events = ArrayHypergraph(self.first._replace(close=menus.events), self.lengths)
-        return events if self.known is None else events.condition(np.logical_or(*menus.required))
+        if self.known is None:
+            return events
+        required = np.logical_or(*menus.required)
+        return events.given(required, np.zeros_like(required))
 
     @property
     def _probable(self) -> ProbableItems:
@@ -137,24 +137,6 @@ class DiscontinuousArrayHypergraph:
         below = events.marginals * MenuEntropies(menus).events()
         return events.entropy + below.sum((1, 2, 3))
 
-    def expected_f1(self, mention_sets: AnySets) -> np.ndarray:
-        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
-        sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        exact, allow = self._in_float64(), self.limits_of_mentions.allow
-        total = exact.log_partition
-
-        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
-            first = exact.first._replace(close=exact.first.close + np.log(t))
-            longer = exact.longer._replace(last=exact.longer.last + np.log(t))
-            some = exact._like(first, longer)
-            hits = [
-                sum(some._probable.probability(b, one) for one in given if allow(one)) for b, given in enumerate(sets)
-            ]
-            return np.exp(some.log_partition - total), np.array(hits)
-
-        return expected_f1_of([len(some) for some in sets], tilted, np.exp(exact.log_prob([()] * len(sets))))
-
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def _best(self) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
@@ -211,19 +193,12 @@ class DiscontinuousArrayHypergraph:
 
     # -- other distributions --------------------------------------------------------------------------------------
 
-    def condition(
-        self, require: AnySets | np.ndarray | None = None, forbid: AnySets | np.ndarray | None = None
-    ) -> DiscontinuousArrayHypergraph:
+    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> DiscontinuousArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m) for contiguous mentions.
+        Each argument is a collection of mentions per sentence.
         """
-        shape = self.first.close.shape
-        longer, require, forbid = known_of(require, forbid, self.lengths, shape, self.limits_of_mentions)
-        required, forbidden = constraint_masks(require, forbid, self.lengths, shape)
-        if (required & (forbidden | ~inside(self.lengths, shape))).any():
-            raise ValueError(CONTRADICTION)
-        known = replace(longer, required=required, forbidden=forbidden)
+        known = known_of(require, forbid, self.lengths, self.first.close.shape, self.limits_of_mentions)
         joined = known if self.known is None else self.known.joined(known)
         return DiscontinuousArrayHypergraph(self.first, self.longer, self.lengths, self.parts, joined)
 

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from hyperspan.structures.constraints import PartialMarks, is_mask, mask_of
+from hyperspan.structures.constraints import PartialMarks, constraint_masks, mask_of
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, check_discontinuous, parts_of
 
+AnySets = Sequence[Iterable[AnyMention]]
+"""Mentions of each sentence, with or without parts."""
 Sets = Sequence[frozenset[Any]]
 
 
@@ -100,12 +102,10 @@ class Known:
 
 
 def known_of(
-    require: Any | None, forbid: Any | None, lengths: Sequence[int], shape: Sequence[int], limits: Limits
-) -> tuple[Known, Any | None, Any | None]:
-    """Split both constraints into those on discontinuous mentions and those on contiguous ones, which are still to be
-    checked."""
-    listed = [None if is_mask(given) else given for given in (require, forbid)]
-    checked = [check_discontinuous(given, lengths, shape[3]) for given in listed]
+    require: AnySets | None, forbid: AnySets | None, lengths: Sequence[int], shape: Sequence[int], limits: Limits
+) -> Known:
+    """Both constraints; raise an error that names what cannot be required or forbidden."""
+    checked = [check_discontinuous(given, lengths, shape[3]) for given in (require, forbid)]
     required, forbidden = ([frozenset(one for one in some if len(one) == 4) for some in sets] for sets in checked)
     for sentence, (must, never) in enumerate(zip(required, forbidden, strict=True)):
         if contradictory := must & never:
@@ -115,13 +115,9 @@ def known_of(
         for mention in sorted(must):
             if not limits.allow(mention):
                 raise ValueError(f"expected required mentions of {limits}, got {mention} in sentence {sentence}")
-    none = np.zeros(shape, dtype=bool)
-    known = Known(none, none, required, [frozenset(filter(limits.allow, some)) for some in forbidden])
-    short = [
-        given if one is None else [[mention for mention in some if len(mention) == 3] for some in sets]
-        for given, one, sets in zip((require, forbid), listed, checked, strict=True)
-    ]
-    return known, short[0], short[1]
+    short = [[[one for one in some if len(one) == 3] for some in sets] for sets in checked]
+    here, never = constraint_masks(short[0], short[1], lengths, shape)
+    return Known(here, never, required, [frozenset(filter(limits.allow, some)) for some in forbidden])
 
 
 def known_of_marks(

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures.constraints import CONTRADICTION, PartialMarks, constraint_masks, inside
+from hyperspan.structures.constraints import PartialMarks, constraint_masks
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError, fragments_of
 from hyperspan.structures.places import Places, rows_of_sets
 
@@ -25,24 +25,17 @@ returned."""
 MOST_SETS = 10_000
 """The upper limit on the sets that it reads, unless more are asked for."""
 
-
-Constraint = MentionSets | Tensor
-"""Mentions of each sentence, or a mask (B, n, c, m) of booleans."""
-
 _SEGMENTAL = "a SegmentalHypergraph (model.kind = 'segmental')"
 _DISCONTINUOUS = "a DiscontinuousHypergraph (model.kind = 'discontinuous')"
 
 
 def tensor_masks(
-    require: Constraint | None, forbid: Constraint | None, lengths: Sequence[int], like: Tensor
+    require: MentionSets | None, forbid: MentionSets | None, lengths: Sequence[int], like: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return both constraints as masks on the device of the scores `like` (B, n, c, m); raise an error for an invalid
     one."""
     masks = constraint_masks(require, forbid, lengths, like.shape)
-    required, forbidden = (torch.as_tensor(mask, device=like.device) for mask in masks)
-    beyond = torch.as_tensor(~inside(lengths, like.shape), device=like.device)
-    if bool((required & (forbidden | beyond)).any()):
-        raise ValueError(CONTRADICTION)
+    required, forbidden = (torch.from_numpy(mask).to(like.device) for mask in masks)
     return required, forbidden
 
 
@@ -94,23 +87,19 @@ class Distribution(ABC):
         """(B,): the entropy of the distribution over mention sets, in nats."""
         raise self._not_supported("entropy")
 
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
-        raise self._not_supported("expected_f1")
-
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent samples of each sentence's set; the same generator state gives the same samples."""
         raise self._not_supported("sample")
 
-    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Distribution:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each is a collection of mentions per sentence, or a mask (B, n, c, m) of booleans by start, width and type.
+        Each is a collection of mentions per sentence.
         """
         has_parts = _have_parts(require) or _have_parts(forbid)
         raise self._not_supported("condition", _DISCONTINUOUS if has_parts else _SEGMENTAL)
 
-    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         return self.condition(require, forbid).log_partition - self.log_partition
@@ -189,10 +178,9 @@ class Distribution(ABC):
         return NotSupportedError(f"{type(self).__name__} has no {name}: {self.limits}; use {instead}, which has it")
 
 
-def _have_parts(given: Constraint | None) -> bool:
-    """Whether any of these mentions is discontinuous; a mask has none."""
-    sets = () if given is None or isinstance(given, Tensor) else given
-    return any(fragments_of(mention) for mentions in sets for mention in mentions)
+def _have_parts(given: MentionSets | None) -> bool:
+    """Whether any of these mentions is discontinuous."""
+    return any(fragments_of(mention) for mentions in given or () for mention in mentions)
 
 
 def _columns(rows: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
@@ -265,14 +253,10 @@ class Restricted(Distribution):
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         return [[self._project(mentions) for mentions in drawn] for drawn in self.whole.sample(k, generator)]
 
-    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Distribution:
-        def of_all(given: Constraint | None) -> Constraint | None:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
+        def of_all(given: MentionSets | None) -> MentionSets | None:
             if given is None:
                 return None
-            if isinstance(given, Tensor):
-                whole = given.new_zeros((*given.shape[:3], self.whole.types))
-                whole[..., self.chosen] = given
-                return whole
             return [[(start, end, self.chosen[kind]) for start, end, kind in some] for some in given]
 
         return Restricted(self.whole.condition(of_all(require), of_all(forbid)), self.chosen)

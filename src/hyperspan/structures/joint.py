@@ -8,7 +8,6 @@ independent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,8 +18,7 @@ from hyperspan.kernels.joint import GroupScores
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.structures.common import check_count, check_possible, draw
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
-from hyperspan.structures.expected_f1 import expected_f1_of
+from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
 from hyperspan.structures.joint_kbest import GroupTables, best_sets
 from hyperspan.structures.joint_rows import ending_probabilities, row_entropy, walk
 from hyperspan.structures.joint_scores import JointScores, check_groups, pair_uses
@@ -67,31 +65,11 @@ class JointSegmentalHypergraph(Distribution):
         self.groups = check_groups(groups, m)
         self._kept_room: Tensor | None = None
 
-    @property
-    def joint_scores(self) -> JointScores:
-        """The scores of this distribution."""
-        return self.scores
-
-    @property
-    def unit_log_partition(self) -> Tensor:
-        """(B, n, groups): the log-partition of all mentions of a group that begin at a word."""
-        return self.group_log_partition
-
     def _like(self, scores: JointScores) -> JointSegmentalHypergraph:
         return JointSegmentalHypergraph(scores, self.lengths, self.groups)
 
     def _in_float64(self) -> JointSegmentalHypergraph:
         return self._like(self.scores.in_float64())
-
-    def select(self, sentences: Sequence[int]) -> JointSegmentalHypergraph:
-        """The distribution over the sets of some sentences, by index; indices may repeat."""
-        kept = list(sentences)
-        lengths = [self.lengths[b] for b in kept]
-        return JointSegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), lengths, self.groups)
-
-    def tilted(self, more: float) -> JointSegmentalHypergraph:
-        """The distribution with `more` added to the score of each mention."""
-        return self._like(replace(self.scores, edges=self.scores.edges.tilted(more)))
 
     @property
     def _room(self) -> Tensor:
@@ -195,37 +173,18 @@ class JointSegmentalHypergraph(Distribution):
         found = [row_entropy(scores, exact._room) for scores in exact._groups()]
         return self._by_start(found).sum((1, 2)).to(self.scores.close)
 
-    @torch.no_grad()
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        sets = check_mentions(mention_sets, self.lengths, self.types)
-        exact = self._in_float64()
-        total = finite(exact.log_partition).numpy(force=True)
-
-        def tilted(t: float) -> tuple[np.ndarray, np.ndarray]:
-            """E[t^|Y|], and the expected number of given mentions when each mention weighs t times as much."""
-            some = exact.tilted(float(np.log(t)))
-            marginals = some.marginals.numpy(force=True)
-            hits = [
-                sum(float(marginals[b, i, j - i - 1, k]) for i, j, k in mentions if j - i <= self.max_width)
-                for b, mentions in enumerate(sets)
-            ]
-            return np.exp(some.log_partition.numpy(force=True) - total), np.array(hits)
-
-        empty = exact.log_prob([()] * len(sets)).exp().numpy(force=True)
-        return expected_f1_of([len(some) for some in sets], tilted, empty)
-
     # -- given, and of some types ---------------------------------------------------------------------------------
 
     def condition(
-        self, require: Constraint | None = None, forbid: Constraint | None = None
+        self, require: MentionSets | None = None, forbid: MentionSets | None = None
     ) -> JointSegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
+        Each argument is a collection of mentions per sentence.
         """
         return self._like(self.scores.given(*tensor_masks(require, forbid, self.lengths, self.scores.close)))
 
-    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
         return self._log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
 
     def restrict(self, types: Sequence[int]) -> Distribution:
@@ -289,11 +248,11 @@ class JointSegmentalHypergraph(Distribution):
         """
         check_count(k)
         exact = self._in_float64()
-        tables = exact.tables()
+        tables = exact._tables()
         possible = (exact.log_partition > MINUS_INFINITY).tolist()
         return best_sets(tables, possible, self.lengths, self.scores.close.shape[1], k)
 
-    def tables(self) -> list[GroupTables]:
+    def _tables(self) -> list[GroupTables]:
         """The tables of each group that the search for the best sets uses."""
         found: list[GroupTables] = []
         for group, scores in zip(self.groups, self._groups(), strict=True):

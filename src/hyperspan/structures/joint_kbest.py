@@ -8,7 +8,7 @@ priority of a partial choice, up to some width, is its score plus the best compl
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, count, product
 
@@ -153,16 +153,12 @@ def best_sets(
     return result
 
 
-def row_choices(
-    table: GroupTables, first: int, length: int, k: int, skipped: Set[int] = frozenset()
-) -> Iterator[Choice]:
+def row_choices(table: GroupTables, first: int, length: int, k: int) -> Iterator[Choice]:
     """The choices of one group at the words of a sentence, whose rows begin at `first`; the k - 1 cheapest steps
     suffice."""
     costs, empty = table.first_steps(slice(first, first + length))
     waiting: list[tuple[float, int]] = []
     for word, (cost, none) in enumerate(zip(costs.tolist(), empty.tolist(), strict=True)):
-        if word in skipped:
-            continue
         if none:
             waiting.append((cost, word))
         else:  # the second best may begin with the same types

@@ -1,5 +1,5 @@
-"""Per-row operations on the mentions of a word and a group of types: conditions, probabilities, entropies, and walks
-through the widths."""
+"""Per-row operations on the mentions of a word and a group of types: probabilities, entropies, and walks through
+the widths."""
 
 from __future__ import annotations
 
@@ -11,19 +11,9 @@ from torch import Tensor
 from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.structures.scores import EdgeScores
 
 Pick = Callable[[Tensor], Tensor]
 """Choose one of (entries, choices) by log-weight."""
-
-
-def given_rows(scores: GroupScores, required: Tensor, forbidden: Tensor) -> GroupScores:
-    """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (R, c, g)."""
-    absent, present, extend, close = (one[:, None] for one in scores[:4] if one is not None)
-    branch = None if scores.branch is None else scores.branch[:, None]
-    edges = EdgeScores(absent, present, extend, close, branch).given(required[:, None], forbidden[:, None])
-    known = {name: tensor[:, 0] for name, tensor in edges.tensors().items()}
-    return scores._replace(**known)
 
 
 def ending_probabilities(scores: GroupScores, room: Tensor, *, differentiable: bool) -> Tensor:
@@ -44,12 +34,6 @@ def row_entropy(scores: GroupScores, room: Tensor) -> Tensor:
     steps = joint.choice_probabilities(scores, room)
     terms = (-(p * logs.masked_fill(p == 0, 0.0)).sum(1) for p, logs in steps)
     return sum(terms, scores.close.new_zeros(len(scores.close))).masked_fill(room <= 0, 0.0)
-
-
-def best_score(scores: GroupScores, room: Tensor) -> Tensor:
-    """(R,): the best score of each row; 0 in padding."""
-    *_, sums = joint.inward(scores, room, joint.highest)
-    return (joint.start_scores(scores) + sums).amax(1).masked_fill(room <= 0, 0.0)
 
 
 def walk(scores: GroupScores, sums: Sequence[Tensor], rows: Tensor, states: Tensor, pick: Pick) -> Tensor:

@@ -95,12 +95,6 @@ class EdgeScores(ScoreTensors):
             scores, **{name: values[name].masked_fill(mask, MINUS_INFINITY) for name, mask in blocked.items()}
         )
 
-    def tilted(self, more: float) -> EdgeScores:
-        """These scores with `more` added for each mention."""
-        scores = self.untied()
-        assert scores.branch is not None
-        return replace(scores, close=scores.close + more, branch=scores.branch + more)
-
     def narrowed(self, max_width: int) -> EdgeScores:
         """The scores of mentions of at most `max_width` words: the distribution given that there are no wider ones."""
         kept = {"close": max_width, "extend": max_width - 1, "branch": max_width - 1}

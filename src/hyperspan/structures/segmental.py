@@ -22,9 +22,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.distribution import Constraint, Distribution, check_types, tensor_masks
-from hyperspan.structures.expected_f1 import expected_f1
-from hyperspan.structures.joint_scores import JointScores
+from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets
 from hyperspan.structures.places import sets_of_rows
 from hyperspan.structures.risk import NEGLIGIBLE, best_expected_f1, mention_count_joint, sets_of
@@ -82,21 +80,6 @@ class SegmentalHypergraph(Distribution):
     def chain_log_partition(self) -> Tensor:
         """(B, n, m): the log-partition of each chain, all mentions of a type that begin at a word; 0 in padding."""
         return chains.log_partition(self.scores, self.lengths)
-
-    @property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The groups of types that depend on each other: here one type per group."""
-        return tuple((kind,) for kind in range(self.types))
-
-    @property
-    def joint_scores(self) -> JointScores:
-        """The scores in the form of a hypergraph whose types may depend on each other."""
-        return JointScores(self.scores)
-
-    @property
-    def unit_log_partition(self) -> Tensor:
-        """(B, n, m): the log-partition of all mentions of a type that begin at a word."""
-        return self.chain_log_partition
 
     @property
     def _lengths_there(self) -> Tensor:
@@ -186,25 +169,16 @@ class SegmentalHypergraph(Distribution):
         per_choice = layout.unpack_extensions(posteriors.extended * bernoulli_entropy.masked_fill(certain, 0.0))
         return per_chain.sum((1, 2)) + per_row.sum((1, 2, 3)) + per_choice.sum((1, 2, 3))
 
-    @torch.no_grad()
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        edges = self._in_float64().edge_marginals
-        assert edges.branch is not None
-        absent, extend, close, branch = (
-            each.cpu().numpy() for each in (edges.absent, edges.extend, edges.close, edges.branch)
-        )
-        return expected_f1(absent, extend, close, branch, mention_sets)
-
-    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SegmentalHypergraph:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SegmentalHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m). The result's
+        Each argument is a collection of mentions per sentence. The result's
         `log_partition` minus that of `self` is the log-probability of the constraints.
         """
         required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.close)
         return SegmentalHypergraph(self.scores.given(required, forbidden), self.lengths)
 
-    def constraint_log_prob(self, require: Constraint | None = None, forbid: Constraint | None = None) -> Tensor:
+    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         return self.log_prob_given(*tensor_masks(require, forbid, self.lengths, self.scores.close))
@@ -339,15 +313,6 @@ class SegmentalHypergraph(Distribution):
 
     def _in_float64(self) -> SegmentalHypergraph:
         return SegmentalHypergraph(self.scores.in_float64(), self.lengths)
-
-    def select(self, sentences: Sequence[int]) -> SegmentalHypergraph:
-        """The distribution over the sets of some sentences, by index; indices may repeat."""
-        kept = list(sentences)
-        return SegmentalHypergraph(self.scores.map(lambda tensor: tensor[kept]), [self.lengths[b] for b in kept])
-
-    def tilted(self, more: float) -> SegmentalHypergraph:
-        """The distribution with `more` added to the score of each mention."""
-        return SegmentalHypergraph(self.scores.tilted(more), self.lengths)
 
 
 def path_scores(scores: EdgeScores, paths: Hyperpaths) -> Tensor:

@@ -12,8 +12,7 @@ import numpy as np
 
 from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.structures.constraints import CONTRADICTION, constraint_masks, inside
-from hyperspan.structures.expected_f1 import expected_f1
+from hyperspan.structures.constraints import constraint_masks
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows
 from hyperspan.structures.segmental_kbest import best_sets
@@ -105,12 +104,6 @@ class ArrayHypergraph:
                 total -= expected.reshape(len(total), -1).sum(1)
         return np.maximum(total, 0.0)
 
-    def expected_f1(self, mention_sets: MentionSets) -> np.ndarray:
-        """(B,): the expected F1 of each given set, one per sentence, under the distribution; 1 where both are empty."""
-        edges = self._in_float64()._untied()._results.edges
-        assert edges is not None and edges.branch is not None
-        return expected_f1(edges.absent, edges.extend, edges.close, edges.branch, mention_sets)
-
     # -- decoding -------------------------------------------------------------------------------------------------
 
     def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
@@ -186,16 +179,15 @@ class ArrayHypergraph:
 
     # -- other distributions --------------------------------------------------------------------------------------
 
-    def condition(
-        self, require: MentionSets | np.ndarray | None = None, forbid: MentionSets | np.ndarray | None = None
-    ) -> ArrayHypergraph:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> ArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m).
+        Each argument is a collection of mentions per sentence.
         """
-        required, forbidden = constraint_masks(require, forbid, self.lengths, self.scores.close.shape)
-        if (required & (forbidden | ~inside(self.lengths, self.scores.close.shape))).any():
-            raise ValueError(CONTRADICTION)
+        return self.given(*constraint_masks(require, forbid, self.lengths, self.scores.close.shape))
+
+    def given(self, required: np.ndarray, forbidden: np.ndarray) -> ArrayHypergraph:
+        """The same for masks (B, n, c, m) that are already validated."""
         absent, present, extend, close, branch = (array.copy() for array in self._untied().scores if array is not None)
         longer = (
             required[:, :, ::-1].cumsum(2)[:, :, ::-1] > required

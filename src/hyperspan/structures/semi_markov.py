@@ -31,7 +31,7 @@ from hyperspan.structures.common import (
     span_score,
 )
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.distribution import Constraint, Distribution, tensor_masks
+from hyperspan.structures.distribution import Distribution, tensor_masks
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths
 from hyperspan.structures.tags import outermost
@@ -159,20 +159,22 @@ class SemiMarkov(Distribution):
         log_posteriors = self._log_posteriors
         return (self._begins(log_posteriors.exp()) * entropy_term(log_posteriors).sum((2, 3))).sum(1)
 
-    def condition(self, require: Constraint | None = None, forbid: Constraint | None = None) -> SemiMarkov:
+    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> SemiMarkov:
         """The distribution given that some mentions are in the set and others are not.
 
-        Each argument is a collection of mentions per sentence, or a boolean mask (B, n, c, m). The result's
-        `log_partition` minus that of `self` is the log-probability of the constraints: -inf where two required mentions
-        overlap.
+        Each argument is a collection of mentions per sentence. The result's `log_partition` minus that of `self` is the
+        log-probability of the constraints: -inf where two required mentions overlap.
 
         >>> words = SemiMarkov(SegmentScores(outside=torch.zeros(1, 2), segment=torch.zeros(1, 2, 2, 1)), lengths=[2])
         >>> words.condition(require=[{(1, 2, 0)}]).marginals[0, :, :, 0]
         tensor([[0.5000, 0.0000],
                 [1.0000, 0.0000]])
         """
+        return self._given(*tensor_masks(require, forbid, self.lengths, self.scores.segment))
+
+    def _given(self, required: Tensor, forbidden: Tensor) -> SemiMarkov:
+        """The same for masks (B, n, c, m)."""
         outside = torch.zeros_like(self.scores.outside, dtype=torch.bool)
-        required, forbidden = tensor_masks(require, forbid, self.lengths, self.scores.segment)
         segment = forbidden.clone()
         for b, start, width, kind in required.nonzero().tolist():
             itself, end = segment[b, start, width, kind].clone(), start + width + 1
@@ -190,7 +192,10 @@ class SemiMarkov(Distribution):
         if marks is None:
             return self.log_prob(gold)
         _, n, c, _ = self.scores.segment.shape
-        return self.constraint_log_prob(*map(torch.from_numpy, marks.masks(gold, n, c)))
+        required, forbidden = (
+            torch.from_numpy(mask).to(self.scores.segment.device) for mask in marks.masks(gold, n, c)
+        )
+        return self._given(required, forbidden).log_partition - self.log_partition
 
     # -- decoding -------------------------------------------------------------------------------------------------
 

@@ -55,21 +55,6 @@ def is_unspaced(character: str) -> bool:
     return character > "\u0e00" and _patterns()[1].match(character) is not None
 
 
-def unspaced_run(text: str) -> str:
-    """The first run of characters in such a script, possibly shortened; empty if there is none.
-
-    >>> unspaced_run("Ada in 北京大学, 南京")
-    '北京大学'
-    """
-    found = None if text.isascii() else _run().search(text)
-    return found[0] if found else ""
-
-
-@cache
-def _run() -> re.Pattern[str]:
-    return re.compile(rf"(?:(?=\w)[{_unspaced()}]){{2,12}}")
-
-
 def units(text: str) -> str:
     """Replace each character of a script without spaces by :data:`UNIT`; the length stays the same.
 

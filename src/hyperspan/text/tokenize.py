@@ -1,6 +1,6 @@
 """Tokenise text. Every character except white space is in exactly one token; tokens are substrings of the text.
 
-A tokenizer has a name and a version, and a model stores both: inference tokenises text as training did.
+A tokenizer has a name, which a model stores: inference tokenises text as training did.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHARACTER = r"[\p{L}\p{M}\p{N}_]"
 _CLITIC = r"['’](?:s|re|ve|ll|d|m)"
 
 _WORDS = rf"""
-    (?:https?://|www\.)[^{SPACE}<>"UNIT]*[^{SPACE}<>"'’.,;:!?)\]UNIT]  # an address, less the punctuation after it
+    (?:https?://|www\.)[^{SPACE}<>"{UNIT}]*[^{SPACE}<>"'’.,;:!?)\]{UNIT}]  # an address, less the punctuation after it
   | {_CHARACTER}[\p{{L}}\p{{M}}\p{{N}}_.+-]{{0,63}}+@{_CHARACTER}{{1,63}}+(?:[.-]{_CHARACTER}{{1,63}}+)+  # an address, of lengths that exist
   | \p{{L}}\.(?:\p{{L}}\.)+                                      # U.S., e.g.
   | (?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|No|Fig|al)\.(?=[{SPACE}]|$)
@@ -40,50 +40,41 @@ _WORDS = rf"""
 
 
 @cache
-def _pattern(unit: str) -> regex.Pattern[str]:
+def _pattern() -> regex.Pattern[str]:
     import regex  # slow to import and seldom needed
 
-    return regex.compile(_WORDS.replace("UNIT", unit), regex.VERBOSE | regex.UNICODE)
+    return regex.compile(_WORDS, regex.VERBOSE | regex.UNICODE)
 
 
-def word_tokens(text: str, unit: str = "") -> list[Span]:
-    """The character spans of words, numbers, addresses and signs; `unit` is a placeholder that is always a token."""
-    return [match.span() for match in _pattern(unit).finditer(text)]
+def word_tokens(text: str) -> list[Span]:
+    """The character spans of words, numbers, addresses and signs."""
+    return [match.span() for match in _pattern().finditer(units(text))]
 
 
-TOKENIZERS: dict[str, dict[int, Callable[[str], list[Span]]]] = {
-    "words": {1: word_tokens, 2: lambda text: word_tokens(units(text), UNIT)},
-    "split": {1: genia_tokens, 2: lambda text: genia_tokens(units(text), UNIT)},
-}
-"""The tokenizer functions by name and version: from a text to the character spans of its tokens.
+TOKENIZERS: dict[str, Callable[[str], list[Span]]] = {"words": word_tokens, "split": genia_tokens}
+"""The tokenizer functions by name: from a text to the character spans of its tokens.
 
 "words" splits at white space and around punctuation; "split" also at hyphens, slashes, commas, dots and pluses inside
-words, as the GENIA files do. Version 2 splits scripts without spaces into characters, each with its marks; version 1
-makes one token of all characters up to the next space or sign. Other text has the same tokens in both. For the
-characters it supports, a C implementation does the same, much faster.
+words, as the GENIA files do. Both split scripts without spaces into characters, each with its marks. For the characters
+it supports, a C implementation does the same, much faster.
 """
-NEWEST = 2
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """A tokenizer by name and version: one of :data:`TOKENIZERS`.
+    """A tokenizer by name: one of :data:`TOKENIZERS`.
 
-    >>> Tokenizer("split", 3)
+    >>> Tokenizer("spaces")
     Traceback (most recent call last):
     ...
-    hyperspan.errors.InputError: there is no version 3 of the tokenizer split; choose one of 1, 2
+    hyperspan.errors.InputError: there is no tokenizer 'spaces'; choose one of words, split
     """
 
     name: str = "words"
-    version: int = NEWEST
 
     def __post_init__(self) -> None:
         if self.name not in TOKENIZERS:
             raise InputError(f"there is no tokenizer {self.name!r}; choose one of {', '.join(TOKENIZERS)}")
-        if self.version not in (versions := TOKENIZERS[self.name]):
-            known = ", ".join(map(str, versions))
-            raise InputError(f"there is no version {self.version} of the tokenizer {self.name}; choose one of {known}")
 
 
 WORDS = Tokenizer()
@@ -113,7 +104,7 @@ def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: Tokenizer) -> 
     if tokenizer.name not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
         return [_tokens(text, start, end, tokenizer) for start, end in stretches]
     first, last = stretches[0][0], stretches[-1][1]
-    spans, counts = tokens_c.tokens(tokenizer.name, text[first:last], first, stretches, _classes(tokenizer.version))
+    spans, counts = tokens_c.tokens(tokenizer.name, text[first:last], first, stretches, _classes())
     if len(counts) == 1 and counts[0] >= 0:
         return [spans]
     result: list[Sequence[Span]] = []
@@ -124,10 +115,10 @@ def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: Tokenizer) -> 
     return result
 
 
-def _classes(version: int) -> bytes:
-    return tokens_c.classes() if version == 1 else tokens_c.classes(UNSPACED, EXTENDING)
+def _classes() -> bytes:
+    return tokens_c.classes(UNSPACED, EXTENDING)
 
 
 def _tokens(text: str, start: int, end: int, tokenizer: Tokenizer) -> list[Span]:
-    function = TOKENIZERS[tokenizer.name][tokenizer.version]
-    return [(start + first, start + last) for first, last in function(text[start:end])]
+    spans = TOKENIZERS[tokenizer.name](text[start:end])
+    return [(start + first, start + last) for first, last in spans]

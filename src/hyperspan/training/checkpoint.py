@@ -46,13 +46,10 @@ def while_there_is_room(folder: Path) -> Iterator[None]:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """The optimizer's state by parameter name; lists (of L-BFGS) item by item, numbers marked as such."""
+    """The optimizer's state by parameter name; numbers are marked as such."""
     tensors: dict[str, Tensor] = {}
     for index, state in optimizer.state_dict()["state"].items():
         for key, value in state.items():
-            # "al" is scratch space with gaps, which L-BFGS recreates.
-            for place, part in enumerate(value if isinstance(value, list) and key != "al" else ()):
-                tensors[f"optimizer/{names[index]}/{key}.{place}"] = part
             if isinstance(value, (int, float)):
                 tensors[f"optimizer/{names[index]}/{key}{NUMBER}"] = torch.tensor(value, dtype=torch.float64)
             elif isinstance(value, Tensor):
@@ -63,21 +60,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dic
 def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
     """Restore the state that :func:`optimizer_tensors` saved."""
     states: dict[int, dict[str, Any]] = {}
-    lists: dict[tuple[int, str], dict[int, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimizer/"):
             parameter, key = name.removeprefix("optimizer/").rsplit("/", 1)
             index = names.index(parameter)
-            key, _, place = key.partition(".")
-            if place:
-                # Tensors read from a file may be unaligned, and alignment changes the rounding of dot products.
-                lists.setdefault((index, key), {})[int(place)] = tensor.clone()
-            elif key.endswith(NUMBER):  # not cast to the type of the parameter, as tensors are
+            if key.endswith(NUMBER):  # not cast to the type of the parameter, as tensors are
                 states.setdefault(index, {})[key.removesuffix(NUMBER)] = tensor.item()
             else:
                 states.setdefault(index, {})[key] = tensor.clone()
-    for (index, key), parts in lists.items():
-        states[index][key] = [parts[place] for place in sorted(parts)]
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
@@ -85,7 +75,7 @@ def settings_of(checkpoint: Path) -> dict[str, Any]:
     """The values that the run of a checkpoint started with, for keys that may be "auto"."""
     with readable(checkpoint), safe_open(checkpoint, framework="pt") as file:
         state = json.loads((file.metadata() or {}).get("state", "{}"))
-    return Config.from_toml(state["config"]).values(SETTLED) if "config" in state else {}
+    return Config.stored(state["config"], str(checkpoint)).values(SETTLED) if "config" in state else {}
 
 
 MAY_CHANGE = {
@@ -98,7 +88,6 @@ MAY_CHANGE = {
     "plateau_patience",
     "plateau_reductions",
     "eval_epochs",
-    "checkpoint_minutes",
     "micro_batch_size",
     "temperature",
     "temperatures",

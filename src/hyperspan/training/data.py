@@ -236,7 +236,7 @@ def read_texts(
     problems = problems if problems is not None else Problems()
     corpus = CorpusConfig(corpus) if isinstance(corpus, str) else corpus
     documents = read_corpus(corpus.path, corpus.format or config.data.format or None, problems)
-    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+    tokenizer = Tokenizer(config.model.tokenizer)
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)
     own = config.transformer.context if config.transformer.name else 0

@@ -88,12 +88,11 @@ def typical(config: Config) -> Config:
 
 def _features(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     """Handcrafted features: many weights, each of which learns quickly."""
-    is_lbfgs = config.training.optimizer == "lbfgs"
     return {
         "words.vectors": "",
         "characters.encoder": "none",
         "training.start": "",
-        "encoder.input_dropout": 0.0 if is_lbfgs else 0.5,
+        "encoder.input_dropout": 0.5,
         "training.batch_size": 8 if corpus.sentences < LARGE else 32,
         "training.learning_rate": 0.005 if corpus.sentences < LARGE else 0.002,
         "training.lm_loss_weight": 0.0,
@@ -107,7 +106,6 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     taught = bool(config.distillation.teachers)
     units, layers = (200, 2) if large and not transformer else (128, 1)
     rate = 0.002 if transformer else 0.003 if large else 0.004
-    dropout = 0.0 if config.training.optimizer == "lbfgs" else 0.5
     shape: dict[str, Any] = dict(zip(SHAPE, (layers, units, units, "lstm", 100), strict=True))
     if start:
         shape = Config.of_model(folder_of(start)).values(SHAPE)
@@ -118,8 +116,8 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     return shape | {
         "training.start": start,
         "words.vectors": "bundled" if corpus.english and not taught and config.words.dimension in ("auto", 100) else "",
-        "encoder.input_dropout": dropout,
-        "encoder.output_dropout": dropout,
+        "encoder.input_dropout": 0.5,
+        "encoder.output_dropout": 0.5,
         "training.batch_size": 8 if corpus.sentences < 2_000 else 16 if not large else 32,
         "training.learning_rate": rate,
         "training.lm_loss_weight": 0.03 if predicts else 0.0,
@@ -134,7 +132,7 @@ def _start(config: Config, corpus: CorpusFacts) -> str:
 
 def can_start(config: Config) -> bool:
     """Whether a model of this configuration can start from :data:`START`: same kind, same shape."""
-    others = config.transformer.name or config.distillation.teachers or config.training.optimizer == "lbfgs"
+    others = config.transformer.name or config.distillation.teachers
     if others or config.model.kind != "segmental" or START not in bundled_models():
         return False
     shape = Config.of_model(folder_of(START)).values(SHAPE)
@@ -155,12 +153,11 @@ def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     """The values that follow from the choices so far."""
     training = config.training
     steps = training.epochs * max(1, -(-corpus.sentences // training.batch_size))
-    is_lbfgs = training.optimizer == "lbfgs"
     return SETTLED | {
         "training.start_learning_rate": training.learning_rate
         if training.start
         else SETTLED["training.start_learning_rate"],
-        "training.warmup_epochs": 0.0 if is_lbfgs else round(0.05 * training.epochs, 2),
-        "training.ema_decay": 0.0 if is_lbfgs else round(min(max(1 - 20 / steps, 0.9), 0.9995), 4),
+        "training.warmup_epochs": round(0.05 * training.epochs, 2),
+        "training.ema_decay": round(min(max(1 - 20 / steps, 0.9), 0.9995), 4),
         "training.eval_epochs": max(1, training.epochs // SCORINGS),
     }

@@ -40,7 +40,7 @@ from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
 """The maximum length of unlabelled sentences in words; longer ones are mostly tables and lists."""
-COPIED = ("encoder.words.", "encoder.tags.", "encoder.clusters.", "encoder.characters.")
+COPIED = ("encoder.words.", "encoder.tags.", "encoder.characters.")
 """The parameters that a student may copy from its teacher: all context-free word representations."""
 
 
@@ -189,13 +189,10 @@ class Distillation:
 
     @torch.no_grad()
     def _teacher(self, part: MicroBatch) -> Distribution:
-        """The mean of the teachers' distributions, each computed in the precision that it was trained in."""
+        """The mean of the teachers' distributions."""
         found: list[Distribution] = []
         for teacher, batch, order in zip(self.teachers, part.teacher_batches, self.orders, strict=True):
-            half = teacher.config.training.precision == "bfloat16"
-            with torch.autocast("cuda", torch.bfloat16, enabled=half and teacher.device.type == "cuda"):
-                scores = teacher(batch, self.config.temperature)
-            whole = teacher.scorer.distribution(scores, batch.lengths)
+            whole = teacher.scorer.distribution(teacher(batch), batch.lengths)
             found.append(whole if order is None else whole.restrict(order))
         return found[0].geometric_mean(found[1:])
 
@@ -205,7 +202,7 @@ def _read_alike(one: Recognizer, other: Recognizer) -> bool:
 
     def reading(model: Recognizer) -> tuple[object, ...]:
         given = model.config.transformer
-        windows = (given.window, given.stride, given.context, given.pooling) if given.name else ()
+        windows = (given.window, given.context, given.pooling) if given.name else ()
         kind = model.config.encoder.kind
         return kind == "neural", model.encoder.reads_characters, windows, replace(model.vocabulary, labels=[])
 
@@ -225,7 +222,7 @@ def read_unlabelled(config: Config, read: Callable[[str], Iterable[Sentence]], c
     `read` returns the sentences of a corpus; those of plain text get `context` words of document context.
     """
     path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
-    tokenizer = Tokenizer(config.model.tokenizer, config.model.tokenizer_version)
+    tokenizer = Tokenizer(config.model.tokenizer)
     sentences = chain.from_iterable(_sentences_of(file, tokenizer, read, context) for file in _parts(path))
     found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
     if not found:

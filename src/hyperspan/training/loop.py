@@ -1,8 +1,7 @@
 """The training loop: epochs, dev scores, checkpoints, early stopping.
 
 All randomness depends on the seed and the step number. So a resumed run takes the same steps as an uninterrupted one,
-and on a CPU ends with the same bits. Several processes share every batch (:mod:`hyperspan.training.parallel`), and each
-computes its share in micro-batches if it is large: gradients are sums over sentences.
+and on a CPU ends with the same bits. A large batch is computed in micro-batches: gradients are sums over sentences.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan import __version__
 from hyperspan.batching import batches_by_length, shuffled_batches, split_evenly
-from hyperspan.config import SETTLED, Config, DataConfig
+from hyperspan.config import SETTLED, Config
 from hyperspan.errors import InputError, TrainingError
+from hyperspan.evaluation.counts import Counts, Score, counts_of
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.models.base import Model
 from hyperspan.models.storage import save_model
@@ -38,8 +37,10 @@ from hyperspan.training.checkpoint import (
 from hyperspan.training.events import EpochFinished, Listener, RunEnded, RunStarted, StepsTaken, TrainingEvent
 from hyperspan.training.objectives import GoldObjective, MicroBatch, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters, Optimisation, mixed_seed
-from hyperspan.training.parallel import ALONE, Processes
 from hyperspan.types import Sentence, trusted_mention
+
+CHECKPOINT_SECONDS = 600.0
+"""Seconds between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
 
 
 class Trainer:
@@ -52,12 +53,11 @@ class Trainer:
         dev: Sequence[Sentence],
         folder: Path,
         listeners: Sequence[Listener] = (),
-        processes: Processes = ALONE,
         objective: Objective | None = None,
         learnt: LearntParameters = NOTHING_LEARNT,
     ):
         self.model, self.train_sentences, self.dev_sentences = model, train, dev
-        self.folder, self.listeners, self.processes = folder, listeners, processes
+        self.folder, self.listeners = folder, listeners
         self.config = model.config.training
         self.objective = objective or GoldObjective(model)
         self.examples = [*train, *self.objective.unlabelled(0)]
@@ -65,12 +65,9 @@ class Trainer:
         self.lengths = [len(sentence) for sentence in self.examples]
         self.data = fingerprint([*train, *dev]) + self.objective.fingerprint()
         self.start = learnt.fingerprint
-        self._check_same()
-        steps = 1 if self.config.optimizer == "lbfgs" else math.ceil(len(self.examples) / self.config.batch_size)
-        self.optimisation = Optimisation(model, self.objective, steps, processes, learnt)
+        steps = math.ceil(len(self.examples) / self.config.batch_size)
+        self.optimisation = Optimisation(model, self.objective, steps, learnt)
         self.built = fingerprint_of_built(model, model.vocabulary)
-        self.full_batch: list[MicroBatch] = []
-        """All training sentences of this process, cached if each step needs them all."""
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
         self.stale_scores = 0
@@ -79,14 +76,6 @@ class Trainer:
         """The sum of losses over the sentences of the epoch so far."""
         self.unrepresentable = 0
         self.saved = time.monotonic()
-
-    def _check_same(self) -> None:
-        """Raise an error unless all processes have the same data and settings."""
-        config = replace(self.model.config, data=DataConfig())  # where the data lie does not matter
-        parameters = [(name, tuple(parameter.shape)) for name, parameter in self.model.named_parameters()]
-        here = {"hyperspan": __version__, "configuration": config.to_toml(), "corpus": self.data}
-        here |= {"model in training.start": self.start} if self.start else {}
-        self.processes.check_same(here | {"kind of device": self.model.device.type, "model": repr(parameters)})
 
     @property
     def step(self) -> int:
@@ -145,8 +134,6 @@ class Trainer:
         self.model.train()
         batches = list(shuffled_batches(self.lengths, self.config.batch_size, mixed_seed(self.config.seed, self.epoch)))
         losses: list[Tensor] = []
-        if self.config.optimizer == "lbfgs":
-            batches, losses, words = [], [self._take_full_batch_step()], sum(self.lengths)
         done = self.step - self.epoch * self.optimisation.steps_per_epoch
         for index, (sentences, parts) in enumerate(self.prepared(batches[done:]), done):
             losses.append(self.optimisation.take_step(parts, len(sentences)))
@@ -164,7 +151,7 @@ class Trainer:
                         learning_rate=self.optimisation.learning_rate(),
                     )
                 )
-            if time.monotonic() - self.saved > self.config.checkpoint_minutes * 60:
+            if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                 self._add_losses(losses)
                 self.save_checkpoint()
         self._add_losses(losses)
@@ -173,8 +160,7 @@ class Trainer:
         self._finish_epoch(words / max(seconds, 1e-9), began)
 
     def prepared(self, batches: Sequence[Sequence[int]]) -> Iterator[tuple[list[Sentence], list[MicroBatch]]]:
-        """The sentences of each batch, and the micro-batches of this process; for a GPU the next ones are prepared
-        during a step."""
+        """The sentences of each batch, and its micro-batches; for a GPU the next ones are prepared during a step."""
         if not is_asynchronous(self.model.device):
             yield from (self._prepare(batch) for batch in batches)
             return
@@ -192,25 +178,16 @@ class Trainer:
         return sentences, self.micro_batches(sentences, [index < len(self.train_sentences) for index in batch])
 
     def micro_batches(self, sentences: Sequence[Sentence], labelled: Sequence[bool]) -> list[MicroBatch]:
-        """This process's share of a batch, in micro-batches that fit in memory."""
-        widths = self.model.max_width or math.inf
-        work = [len(s) * (min(len(s), widths) if self.model.over_spans else 1) for s in sentences]
-        own = list(self.processes.share(work))
+        """A batch in micro-batches that fit in memory."""
+        places = list(range(len(sentences)))
         return [
             self.objective.collate([sentences[i] for i in part], [labelled[i] for i in part])
-            for part in split_evenly(own, self.config.micro_batch_size or len(own))
+            for part in split_evenly(places, self.config.micro_batch_size or len(places))
         ]
 
     def take_step(self, sentences: Sequence[Sentence]) -> Tensor:
         """One update on these training sentences."""
         return self.optimisation.take_step(self.micro_batches(sentences, [True] * len(sentences)), len(sentences))
-
-    def _take_full_batch_step(self) -> Tensor:
-        """A step of L-BFGS, which reads all sentences."""
-        if not self.full_batch:
-            batches = list(shuffled_batches(self.lengths, self.config.batch_size, self.config.seed))
-            self.full_batch = [part for _, parts in self.prepared(batches) for part in parts]
-        return self.optimisation.take_full_batch_step(self.full_batch, len(self.lengths))
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
@@ -238,12 +215,11 @@ class Trainer:
     def _evaluate(self) -> tuple[dict[str, float] | None, bool]:
         """The dev scores, if any, and whether this is the best model so far; the best is saved."""
         with self.optimisation.averaged():
-            scores = dev_scores(self.model, self.dev_sentences, self.processes) if self.dev_sentences else None
+            scores = dev_scores(self.model, self.dev_sentences) if self.dev_sentences else None
             best = scores is None or self.best_f1 is None or scores["f1"] > self.best_f1
             if best:
                 self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
-                if self.processes.is_first:
-                    save_model(self.model, self.folder)
+                save_model(self.model, self.folder)
         if self.config.schedule == "plateau":
             self._wait_for_better(best)
         return scores, best
@@ -280,10 +256,9 @@ class Trainer:
         """Write all state, so that `resume` continues from here."""
         if not self.optimisation.is_finite():
             self._give_up("a parameter is no longer a number")
-        if self.processes.is_first:
-            state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "built": self.built}
-            state |= {"start": self.start} if self.start else {}
-            write_tensors(self.optimisation.tensors(), self.folder / CHECKPOINT, state)
+        state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "built": self.built}
+        state |= {"start": self.start} if self.start else {}
+        write_tensors(self.optimisation.tensors(), self.folder / CHECKPOINT, state)
         self.saved = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
@@ -292,9 +267,8 @@ class Trainer:
 
     def resume(self) -> None:
         """Restore the state of the checkpoint in the folder."""
-        tensors, state = read_tensors(self.folder / CHECKPOINT) if self.processes.is_first else ({}, {})
-        tensors, state = self.processes.broadcast((tensors, state))
-        config = Config.from_toml(state.pop("config"))
+        tensors, state = read_tensors(self.folder / CHECKPOINT)
+        config = Config.stored(state.pop("config"), str(self.folder / CHECKPOINT))
         if state.pop("data") != self.data:
             raise InputError(
                 f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
@@ -320,7 +294,6 @@ class Trainer:
     # -- reports --------------------------------------------------------------------------------------------------
 
     def _started(self) -> RunStarted:
-        device = self.model.device
         return RunStarted(
             epochs=self.config.epochs,
             steps=self.config.epochs * self.optimisation.steps_per_epoch,
@@ -328,7 +301,7 @@ class Trainer:
             model=self.model.config.model.kind,
             sentences=len(self.examples),
             words=sum(self.lengths),
-            device=f"{self.processes.count} × {device.type}" if self.processes.count > 1 else str(device),
+            device=str(self.model.device),
             epoch=self.epoch,
             step=self.step,
             settings=self.model.config.values(SETTLED),
@@ -340,36 +313,24 @@ class Trainer:
 
 
 @torch.inference_mode()
-def mention_counts(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> Tensor:
-    """(sentences, 3): correct, predicted and gold mentions, for the most probable sets; zero where another process
-    counts.
+def mention_counts(model: Model, sentences: Sequence[Sentence]) -> Counts:
+    """(sentences, 3): correct, predicted and gold mentions, for the most probable sets.
 
     Only mentions whose presence is annotated are counted.
     """
-    counts = torch.zeros(len(sentences), 3, dtype=torch.int64)
-    batches = list(batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries))
-    for indices in batches[processes.rank :: processes.count]:
+    counts = np.zeros((len(sentences), 3), dtype=np.int64)
+    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         found = model.distribution([sentences[index] for index in indices]).argmax()
-        for index, mentions in zip(indices, found, strict=True):
-            gold = sentences[index]
-            labelled = (
-                trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions
-            )
-            counted = [mention for mention in labelled if gold.knows(mention)]
-            counts[index] = torch.tensor([len(gold.mentions.intersection(counted)), len(counted), len(gold.mentions)])
+        gold = [sentences[index] for index in indices]
+        labelled = [
+            {trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions}
+            for mentions in found
+        ]
+        known = [set(filter(one.knows, mentions)) for one, mentions in zip(gold, labelled, strict=True)]
+        counts[indices] = counts_of((one.mentions for one in gold), known)
     return counts
 
 
-def dev_scores(model: Model, sentences: Sequence[Sentence], processes: Processes = ALONE) -> dict[str, float]:
-    """Precision, recall and F1 of the most probable sets, over distinct mentions; processes share the batches."""
-    return scores_of(processes.total(mention_counts(model, sentences, processes).sum(0)))
-
-
-def scores_of(totals: Tensor) -> dict[str, float]:
-    """Precision, recall and F1 from (3,) correct, predicted and gold mentions."""
-    right, found, expected = totals.tolist()
-    return {
-        "precision": right / max(found, 1),
-        "recall": right / max(expected, 1),
-        "f1": 2 * right / max(found + expected, 1),
-    }
+def dev_scores(model: Model, sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Precision, recall and F1 of the most probable sets, over distinct mentions."""
+    return Score.total(mention_counts(model, sentences)).by_measure

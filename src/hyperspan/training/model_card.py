@@ -121,7 +121,7 @@ def _details(model: Model) -> str:
         "mentions": f"{model.allowed_mentions}, {width}",
         "started from": f"`{start}`" if start else "",
         "parameters": f"{sum(parameter.numel() for parameter in model.parameters()):,}{pretrained}",
-        "tokenizer for raw text": f"`{model.tokenizer.name}`, version {model.tokenizer.version}",
+        "tokenizer for raw text": f"`{model.tokenizer.name}`",
         "all settings": "`config.toml`",
     }
     return "\n".join(("| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items() if value)))

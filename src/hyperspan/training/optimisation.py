@@ -16,15 +16,11 @@ from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.models.base import Model
 from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
 from hyperspan.training.objectives import MicroBatch, Objective
-from hyperspan.training.parallel import Processes
-
-ITERATIONS = 10
-"""Iterations of L-BFGS in an epoch, and the size of its history."""
 
 
-def mixed_seed(seed: int, number: int, rank: int = 0) -> int:
-    """A seed for the epoch or step of this number, in the process of this rank."""
-    return (seed * 1_000_003 + number * 7_919 + rank * 10_000_000_019 + 12_345) % (2**63)
+def mixed_seed(seed: int, number: int) -> int:
+    """A seed for the epoch or step of this number."""
+    return (seed * 1_000_003 + number * 7_919 + 12_345) % (2**63)
 
 
 @dataclass(frozen=True)
@@ -47,17 +43,15 @@ class Optimisation:
         model: Model,
         objective: Objective,
         steps_per_epoch: int,
-        processes: Processes,
         learnt: LearntParameters = NOTHING_LEARNT,
     ):
         self.model, self.objective = model, objective
-        self.steps_per_epoch, self.processes = steps_per_epoch, processes
+        self.steps_per_epoch = steps_per_epoch
         self.config = model.config.training
         self.lm_loss = (
             LanguageModelLoss(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
         )
         whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
-        processes.broadcast_tensors(whole.state_dict().values())
         self.groups = self._grouped(whole, learnt.parameters)
         self.names = [name for group in self.groups.values() for name in group]
         self.parameters = [parameter for group in self.groups.values() for parameter in group.values()]
@@ -83,9 +77,6 @@ class Optimisation:
         return groups
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
-        if self.config.optimizer == "lbfgs":
-            some = {"max_iter": ITERATIONS, "max_eval": 3 * ITERATIONS, "history_size": ITERATIONS}
-            return torch.optim.LBFGS(self.parameters, line_search_fn="strong_wolfe", **some)
         groups = [
             {"params": list(group.values()), "weight_decay": options.weight_decay, "highest": options.learning_rate}
             for options, group in self.groups.items()
@@ -94,12 +85,12 @@ class Optimisation:
         return kind(groups, lr=self.config.learning_rate, fused=self.model.device.type == "cuda")
 
     def take_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """One update on a batch of this many sentences; `parts` are the micro-batches of this process.
+        """One update on a batch of this many sentences; `parts` are its micro-batches.
 
         Return (2,), still on the device: the sum of the sentences' losses, and the number of gold mentions that cannot
         be represented.
         """
-        torch.manual_seed(mixed_seed(self.config.seed, self.step, self.processes.rank))
+        torch.manual_seed(mixed_seed(self.config.seed, self.step))
         self.step += 1
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(group["highest"])
@@ -115,38 +106,14 @@ class Optimisation:
         return sums
 
     def _add_gradients(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Compute the gradients of the mean loss over the sentences of all processes; return sums as `take_step`
-        does."""
-        half = self.config.precision == "bfloat16" and self.model.device.type == "cuda"
+        """Compute the gradients of the mean loss over the sentences; return sums as `take_step` does."""
         sums = torch.zeros(2, device=self.model.device)
         for part in parts:
-            with torch.autocast("cuda", torch.bfloat16, enabled=half):
-                loss = self.objective.loss(part, self.lm_loss)
+            loss = self.objective.loss(part, self.lm_loss)
             total = loss.values.sum()
             (total / sentences).backward()
             sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
-        return self.processes.sum_gradients(self.parameters, sums)
-
-    def take_full_batch_step(self, parts: Sequence[MicroBatch], sentences: int) -> Tensor:
-        """Run some L-BFGS iterations on all sentences; return the previous objective: the sum of losses plus L2."""
-        self.step += 1
-        unrepresentable = 0.0
-
-        def objective() -> float:
-            nonlocal unrepresentable
-            self.optimizer.zero_grad(set_to_none=True)
-            # One fixed function, so the same randomness every time.
-            torch.manual_seed(mixed_seed(self.config.seed, 0, self.processes.rank))
-            total, unrepresentable = self._add_gradients(parts, sentences).tolist()
-            total /= sentences
-            for parameter in self.parameters:
-                if parameter.grad is not None:
-                    parameter.grad.add_(parameter.detach(), alpha=self.config.weight_decay)
-                    total += 0.5 * self.config.weight_decay * float(parameter.detach().square().sum())
-            return total
-
-        before = self.optimizer.step(objective)
-        return torch.tensor([float(before) * sentences, unrepresentable])
+        return sums
 
     def learning_rate(self, highest: float | None = None) -> float:
         """The learning rate of the current step; for parameters with another peak rate if `highest` is given."""
@@ -159,7 +126,7 @@ class Optimisation:
             return highest * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
         if config.schedule == "plateau":
             return highest * config.plateau_factor**self.reductions
-        return highest / (1 + config.learning_rate_decay * int(epoch)) if config.schedule == "decay" else highest
+        return highest
 
     @contextmanager
     def averaged(self) -> Iterator[None]:

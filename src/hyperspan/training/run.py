@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.model_folders import FILES, folder_of
 from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
@@ -36,11 +38,11 @@ from hyperspan.training.distillation import (
 from hyperspan.training.events import DataNote, Listener, SettingsChosen
 from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
 from hyperspan.training.log import JsonLinesLog, TensorBoardLog, read_log, require_tensorboard
-from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts, scores_of
+from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts
 from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
-from hyperspan.training.parallel import joined
+from hyperspan.training.tuning import tune
 from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm_model, read_start
 from hyperspan.types import Sentence
 
@@ -85,9 +87,6 @@ def train(
     - `data`: the training sentences, if you have them in memory. Default: read the corpora of the configuration.
     - `listeners`: receive all training events. `tensorboard` also writes logs for TensorBoard.
 
-    If torchrun started several processes, each of them calls this function. Only the first one calls listeners and
-    writes files.
-
     >>> import tempfile
     >>> from hyperspan import Document, Mention, load, train, write_corpus
     >>> with tempfile.TemporaryDirectory() as place:
@@ -98,40 +97,31 @@ def train(
     ('PER',)
     """
     config, folder = as_config(config).override(overrides), Path(folder)
-    with joined() as processes:
-        validate(typical(config))
-        check_files(config)
-        place = choose_device(processes.device(device))
-        begun = processes.broadcast((folder / CHECKPOINT).is_file())
-        if processes.restarted and not force:
-            resume = begun  # the folder belongs to this run: it did not overwrite another one
-        elif processes.is_first:
-            check_folder(folder, begun=begun, resume=resume, force=force)
+    check_one_process()
+    validate(typical(config))
+    check_files(config)
+    place = choose_device(device)
+    check_folder(folder, begun=(folder / CHECKPOINT).is_file(), resume=resume, force=force)
+    if resume:
+        given = settings_of(folder / CHECKPOINT).items()
+        config = config.with_values({key: value for key, value in given if config.is_auto(key)})
+    if tensorboard:
+        require_tensorboard()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if place.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    check_start_stays(config, folder)
+    model, train, dev, objective, learnt = _read(config, place, listeners, data)
+    with while_there_is_room(folder):
+        trainer = Trainer(model, train, dev, folder, listeners, objective, learnt)
         if resume:
-            settings = settings_of(folder / CHECKPOINT) if processes.is_first and begun else {}
-            given = processes.broadcast(settings).items()
-            config = config.with_values({key: value for key, value in given if config.is_auto(key)})
-        if not processes.is_first:
-            listeners, tensorboard = (), False
-        if tensorboard:
-            require_tensorboard()
-        if threads is not None:
-            torch.set_num_threads(threads)
-        if place.type == "cuda":
-            torch.set_float32_matmul_precision("high")
-        check_start_stays(config, folder)
-        model, train, dev, objective, learnt = _read(config, place, listeners, data)
-        with while_there_is_room(folder):
-            trainer = Trainer(model, train, dev, folder, listeners, processes, objective, learnt)
-            if resume:
-                trainer.resume()
-            if processes.is_first:
-                trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
-                adviser = _adviser(trainer)
-                trainer.listeners = [*trainer.listeners, adviser]
-                trainer.run()
-                return _finished(trainer, adviser, force=force)
-            return TrainingResult(folder, trainer.run())
+            trainer.resume()
+        trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
+        adviser = _adviser(trainer)
+        trainer.listeners = [*trainer.listeners, adviser]
+        trainer.run()
+        return _finished(trainer, adviser, force=force)
 
 
 def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
@@ -256,9 +246,9 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
     model = load_model(folder, trainer.model.device)
     best = sure = None
     if dev:
-        model.tune(dev)
+        tune(model, dev)
         counts = mention_counts(model, dev)
-        scores, sure = scores_of(counts.sum(0)), confidence(counts.numpy())
+        scores, sure = Score.total(counts).by_measure, confidence(counts)
         best = scores["f1"]
         save_model(model, folder)
         adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)
@@ -272,6 +262,16 @@ def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:
     """F1 on at most `most` training sentences."""
     step = -(-len(train) // min(most, SAMPLE))
     return dev_scores(model, train[::step])["f1"]
+
+
+def check_one_process() -> None:
+    """Raise an error if torchrun, or another program like it, started several processes to train one model."""
+    count = os.environ.get("WORLD_SIZE", "")
+    if count not in ("", "1"):
+        raise InputError(
+            f"WORLD_SIZE is {count}, so this process is one of several, but one process trains a model; start it without "
+            "torchrun, or unset WORLD_SIZE"
+        )
 
 
 def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> None:

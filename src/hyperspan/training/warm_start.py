@@ -28,17 +28,16 @@ from hyperspan.types import Sentence
 from hyperspan.vocabulary import Vocabulary
 
 SAME = {
-    "model": ("kind", "tied", "scorer_hidden"),
-    "words": ("dimension", "lowercase", "tag_dimension", "cluster_dimension"),
+    "model": ("kind", "tied"),
+    "words": ("dimension", "lowercase", "tag_dimension"),
     "characters": ("encoder", "dimension", "hidden"),
     "transformer": ("name", "pooling", "layers"),
     "encoder": ("kind", "layers", "hidden", "span_hidden"),
     "segmental": ("interactions",),
 }
 """Keys that must equal those of the trained model, by section: otherwise its parameters would not fit."""
-FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "stride", "context")}
-"""Keys that follow the trained model unless the user sets them. The tokenizer version does not: a newer one splits
-other scripts better, and the scripts that the model knows in the same way."""
+FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "context")}
+"""Keys that follow the trained model unless the user sets them."""
 MOST_COMPARED = 2_000
 """The number of training sentences used to compare new labels with those of the trained model."""
 SMALL_PROBABILITY = 0.01
@@ -99,11 +98,6 @@ def inherited(config: Config, start: Config, *, text_is_read: bool = False) -> C
 
     With `text_is_read`, keep the tokenizer that split the training text.
     """
-    if config.words.clusters:
-        raise InputError(
-            f"words.clusters is {config.words.clusters}, but a model that starts from {config.training.start} has its clusters; "
-            "leave words.clusters out"
-        )
     changes: dict[str, dict[str, Any]] = {"model": {}}
     for keys, must in ((SAME, True), (FOLLOWED, False)):
         for section, names in keys.items():

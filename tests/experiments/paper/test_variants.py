@@ -98,13 +98,10 @@ def test_only_sentences_with_an_ignored_start_have_another_loss() -> None:
 
 
 @pytest.mark.parametrize(("row", "changed"), [("paper-n-zeroed", "extend"), ("paper-n-decoded-6", None)])
-@pytest.mark.parametrize("settings", [{}, {"scorer_hidden": 5}])
-def test_a_model_that_decodes_otherwise(
-    tmp_path: Path, row: str, changed: str | None, settings: dict[str, object]
-) -> None:
+def test_a_model_that_decodes_otherwise(tmp_path: Path, row: str, changed: str | None) -> None:
     """Loaded again, it has other scores of I → I, which are zero, or a limit, and is otherwise the same."""
     words = [*"abcdefghi"]
-    model = new_model(small(**settings), [Sentence(words, [Mention(0, 9, "X"), Mention(2, 4, "Y")])])
+    model = new_model(small(), [Sentence(words, [Mention(0, 9, "X"), Mention(2, 4, "Y")])])
     save_model(model, tmp_path / "trained")
     (tmp_path / "trained" / "log.jsonl").write_text("{}\n", encoding="utf-8")
     decode_otherwise(ROWS[row], tmp_path / "trained", tmp_path / "other")

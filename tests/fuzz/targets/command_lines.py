@@ -92,7 +92,7 @@ train train.toml -o out --set training.epochs=1 --device cpu --seed 3 --threads 
 train train.toml --resume
 train missing.toml -o out
 curve train.toml -o out --sizes 1,2 --seeds 1 --device cpu
-curve train.toml --per-label 5,10 --keep --force --format json
+curve train.toml --sizes 5,10 --keep --force --format json
 reproduce --list
 reproduce statistics --data genia --data-dir in
 reproduce main --rows sh-6,sh-n --seeds 1 --no-train

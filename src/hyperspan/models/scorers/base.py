@@ -61,9 +61,6 @@ class Scorer(nn.Module):
     """Whether types are independent, so that sentences may be annotated with only some of them."""
     discontinuous: ClassVar[bool] = False
     """Whether the model finds discontinuous mentions."""
-    can_couple: ClassVar[bool] = False
-    """Whether its distributions are products of independent units, so that couplings can make mentions depend on each
-    other."""
     has_cross_entropy: ClassVar[bool] = False
     """Whether its distributions have a cross-entropy, so that a model can learn from teachers of the same kind."""
     can_condition: ClassVar[bool] = False

@@ -26,6 +26,11 @@ from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.types import Sentence
 
+RANK = 8
+"""The rank of the scores of pairs of types from span vectors."""
+MOST_LABELS = 5
+"""The most labels of a group that training chooses. The cost is 4 to the power of this."""
+
 
 class PairScorer(nn.Module):
     """Scores of pairs of types at a span: constants, optionally plus a low-rank linear function of its vector."""
@@ -83,7 +88,7 @@ class JointScorer(SegmentalScorer):
             )
         if config.joint.groups:
             return config
-        groups = choose_groups(labels, sentences, config.joint.group_size)
+        groups = choose_groups(labels, sentences, MOST_LABELS)
         return replace(config, joint=replace(config.joint, groups=groups))
 
     def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> JointScores:  # type: ignore[override]
@@ -131,7 +136,7 @@ class JointScorer(SegmentalScorer):
 
 
 def _rank(config: Config, how: str) -> int:
-    return config.joint.rank if how == "spans" else 0
+    return RANK if how == "spans" else 0
 
 
 def choose_groups(labels: Sequence[str], sentences: Sequence[Sentence], size: int) -> tuple[tuple[str, ...], ...]:

@@ -36,7 +36,6 @@ class SegmentalScorer(Scorer):
     """
 
     over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = has_cross_entropy = True
-    can_couple = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

@@ -9,16 +9,15 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
 from hyperspan.training.curve.runs import PartFinished, PartStarted
 from hyperspan.training.display import EventDisplay, duration
-from hyperspan.training.events import DataNote, EpochFinished, RunStarted, StepsTaken, TrainingEvent
+from hyperspan.training.events import EpochFinished, RunStarted, StepsTaken, TrainingEvent
 
 
 class CurveDisplay(EventDisplay):
     """Shows the events of a learning curve on a console."""
 
-    def __init__(self, console: Console, unit: str):
+    def __init__(self, console: Console):
         state = TextColumn("{task.fields[state]}")
         super().__init__(console, TextColumn("{task.description}"), BarColumn(), state, TimeElapsedColumn())
-        self._unit = unit
         self._part = ""
         self._epochs = 0
         self._scores = ""
@@ -30,13 +29,8 @@ class CurveDisplay(EventDisplay):
         """Show an event; each kind has its own method."""
 
     @_show.register
-    def _note(self, event: DataNote) -> None:
-        if not self._part:  # otherwise each part would repeat them
-            self._write(f"hyperspan: {event.text}")
-
-    @_show.register
     def _start_part(self, event: PartStarted) -> None:
-        self._part = f"{event.size:,} {self._unit}, seed {event.seed}"
+        self._part = f"{event.size:,} sentences, seed {event.seed}"
         self._state, self._scores = f"{self._part} ({event.number} of {event.of})", ""
         self._bars.update(self._all, total=event.of, completed=event.number - 1, state=f"{event.number} of {event.of}")
         self._bars.reset(self._one, description=self._part, state="", visible=True)

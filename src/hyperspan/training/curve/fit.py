@@ -140,7 +140,7 @@ def fit(sizes: ArrayLike, scores: ArrayLike, weights: ArrayLike | None = None) -
     return PowerLaw(chosen[0], chosen[1], EXPONENTS[best], reference)
 
 
-def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentences", seed: int = 0) -> Forecast:
+def forecast(sizes: Sequence[int], scores: Sequence[float], seed: int = 0) -> Forecast:
     """Predict the F1 at twice the largest size, from a size and an F1 for each run.
 
     >>> sizes = [30, 100, 300, 1000] * 2
@@ -156,13 +156,13 @@ def forecast(sizes: Sequence[int], scores: Sequence[float], unit: str = "sentenc
         text = f"{have} with an F1 above {100 * NOTHING_LEARNT:g}: a curve, and what twice the data would bring, needs three"
         return Forecast("no curve", f"{text}; train on more sizes, or on larger parts.")
     if (fall := _fall(x, y)) is not None:
-        text = f"F1 falls from {fall[0]:,} to {fall[1]:,} {unit}, so these runs cannot tell what twice the data would bring"
+        text = f"F1 falls from {fall[0]:,} to {fall[1]:,} sentences, so these runs cannot tell what twice the data would bring"
         return Forecast("no curve", f"{text}; use more seeds, or look at what the larger part adds.")
     deviations = _deviations(x, y, fit(x, y))
     law = fit(x, y, deviations**-2)
     deviations = _deviations(x, y, law)
     fitted = FittedCurve(law, _samples(x, law, deviations, seed), 2 * int(distinct[-1]))
-    return _verdict(fitted, unit)
+    return _verdict(fitted)
 
 
 def _without_start(sizes: Array, scores: Array) -> tuple[Array, Array]:
@@ -212,9 +212,9 @@ def _interval(values: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _verdict(fitted: FittedCurve, unit: str) -> Forecast:
+def _verdict(fitted: FittedCurve) -> Forecast:
     low, high = fitted.gain_interval
-    size, level, between = f"{fitted.size:,} {unit}", f"{LEVEL:.0%} interval", f"{100 * low:.1f} to {100 * high:.1f}"
+    size, level, between = f"{fitted.size:,} sentences", f"{LEVEL:.0%} interval", f"{100 * low:.1f} to {100 * high:.1f}"
     if high < LITTLE:
         text = f"Twice the data ({size}) would bring little: at most {100 * high:.1f} points of F1 ({level})."
         return Forecast("little", text, fitted)

@@ -87,7 +87,7 @@ def _draw_axes(panel: Axes, curve: LearningCurve) -> None:
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     panel.tick_params(axis="x", rotation=30 if len(curve.sizes) > 8 else 0)
-    panel.set_xlabel(f"{curve.unit} (logarithmic)")
+    panel.set_xlabel("sentences (logarithmic)")
     panel.set_ylabel("F1 on dev, %")
     panel.set_title(curve.forecast.sentence, loc="left", fontsize=9, wrap=True)
     panel.spines[["top", "right"]].set_visible(False)

@@ -14,13 +14,12 @@ from hyperspan.config import Config, DataConfig
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.files import Target
 from hyperspan.training.checkpoint import fingerprint
-from hyperspan.training.curve.parts import Parts
 from hyperspan.types import Sentence
 
 RESULTS, SETTINGS, RUNS = "results.jsonl", "settings.json", "runs"
 """The files in the folder of a curve: a line per finished run, the common settings, and the runs in progress."""
 PICTURES = ("curve.json", "curve.png", "curve.svg")
-WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0, "checkpoint_minutes": 0.0}
+WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0}
 """Keys of the section training in which the runs of one curve may differ."""
 
 
@@ -60,14 +59,12 @@ def write_runs(folder: Path, runs: Iterable[CurveRun]) -> None:
         stream.writelines(json.dumps(asdict(run)) + "\n" for run in runs)
 
 
-def settings_of(
-    config: Config, parts: Parts, corpus: Sequence[Sentence], dev: Sequence[Sentence]
-) -> dict[str, dict[str, Any]]:
+def settings_of(config: Config, corpus: Sequence[Sentence], dev: Sequence[Sentence]) -> dict[str, dict[str, Any]]:
     """The settings that determine a run besides its size and seed, by section and key."""
     training = replace(config.training, **WITHOUT_INFLUENCE)
     tables = replace(config, data=DataConfig(joined=config.data.joined), training=training).tables()
     data = {"train": fingerprint(corpus), "dev": fingerprint(dev)}
-    return {"hyperspan": {"version": __version__}, "curve": {"unit": parts.unit}, "corpora": data, **tables}
+    return {"hyperspan": {"version": __version__}, "corpora": data, **tables}
 
 
 def open_folder(folder: Path, settings: dict[str, dict[str, Any]], *, force: bool) -> None:
@@ -95,7 +92,7 @@ def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
         return None
     try:
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        if not all(settings[section].keys() for section in ("hyperspan", "curve", "corpora")):
+        if not all(settings[section].keys() for section in ("hyperspan", "corpora")):
             raise ValueError
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         # Not even with --force: this command never deletes other files.

@@ -15,17 +15,17 @@ from hyperspan.models.registry import model_class
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
-from hyperspan.training.curve.parts import LabelParts, Parts, SentenceParts, check_sizes, default_sizes
+from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes
 from hyperspan.training.curve.records import RUNS, CurveRun, open_folder, read_runs, settings_of, write_runs
 from hyperspan.training.data import TrainingData, check_annotated, read_dev, read_train
 from hyperspan.training.data_checks import check_data
 from hyperspan.training.defaults import typical
-from hyperspan.training.events import DataNote, Listener, TrainingEvent
+from hyperspan.training.events import Listener, TrainingEvent
 from hyperspan.training.log import read_log
-from hyperspan.training.parallel import joined
 from hyperspan.training.run import (
     as_config,
     check_files,
+    check_one_process,
     choose_device,
     train,
 )
@@ -58,8 +58,6 @@ class PartFinished(TrainingEvent):
 class LearningCurve:
     """F1 on dev by size."""
 
-    unit: str
-    """The unit of sizes."""
     runs: Sequence[CurveRun]
     """By size and seed."""
     forecast: Forecast
@@ -76,7 +74,7 @@ class LearningCurve:
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
         runs = [asdict(run) for run in self.runs]
-        return {"unit": self.unit, "runs": runs, "forecast": self.forecast.to_dict(), "failed": list(self.failed)}
+        return {"runs": runs, "forecast": self.forecast.to_dict(), "failed": list(self.failed)}
 
 
 def learning_curve(
@@ -84,7 +82,6 @@ def learning_curve(
     folder: str | Path,
     *,
     sizes: Sequence[int] = (),
-    per_label: Sequence[int] = (),
     seeds: int = 3,
     overrides: Iterable[str] = (),
     device: str = "auto",
@@ -95,17 +92,16 @@ def learning_curve(
 ) -> LearningCurve:
     """Train on growing parts of the training corpus, with several seeds each, and fit a curve to their dev F1.
 
-    `sizes` count sentences, `per_label` sentences for each label; without either there are about five sizes up to the
-    whole corpus. The first seed is ``training.seed``; a seed determines the part and the training run. Finished runs in
-    the folder are not repeated, and interrupted ones resume; `force` starts over. Models are deleted after scoring
-    unless `keep`.
+    `sizes` count sentences; without them there are about five sizes up to the whole corpus. The first seed is
+    ``training.seed``; a seed determines the part and the training run. Finished runs in the folder are not repeated,
+    and interrupted ones resume; `force` starts over. Models are deleted after scoring unless `keep`.
 
     >>> curve = learning_curve("mine.toml", "runs/curve", sizes=[30, 100, 300])  # doctest: +SKIP
     >>> curve.forecast.sentence  # doctest: +SKIP
     'Twice the data (600 sentences) would bring 4.1 points of F1, to 63.0; 90% interval of the gain: 2.9 to 5.2.'
     """
     config, folder = as_config(config).override(overrides), Path(folder)
-    _check(config, sizes, per_label, seeds)
+    _check(config, seeds)
     choose_device(device)
     config = _with_tokenizer_of_start(config)
     documents = [[sentence for sentence in text if len(sentence)] for text in read_train(config)]
@@ -117,20 +113,16 @@ def learning_curve(
         raise InputError(
             f"{config.data.dev_names} holds no mentions, so every F1 would be 0; name annotated text in data.dev"
         )
-    parts = LabelParts(corpus) if per_label else SentenceParts(documents)
-    chosen = check_sizes(per_label or sizes or default_sizes(parts.largest), parts)
-    for note in parts.notes(chosen):
-        for listener in listeners:
-            listener(DataNote(note))
-    settings = settings_of(config, parts, corpus, dev)
+    parts = Parts(documents)
+    chosen = check_sizes(sizes or default_sizes(parts.largest), parts)
+    settings = settings_of(config, corpus, dev)
     open_folder(folder, settings, force=force)
     jobs = _Jobs(config, folder, corpus, dev, parts, device, threads, keep, listeners)
     first = config.training.seed
     runs, failed = jobs.finish([(size, seed) for seed in range(first, first + seeds) for size in chosen])
     if not runs:
         raise TrainingError(f"no run could be trained: {'; '.join(failed)}")
-    scored = forecast([run.size for run in runs], [run.f1 for run in runs], parts.unit)
-    return LearningCurve(parts.unit, runs, scored, failed)
+    return LearningCurve(runs, forecast([run.size for run in runs], [run.f1 for run in runs]), failed)
 
 
 @dataclass(frozen=True)
@@ -159,7 +151,7 @@ class _Jobs:
             try:
                 run = self._train(size, seed)
             except TrainingError as error:  # the others may still do well
-                failed.append(f"{size:,} {self.parts.unit}, seed {seed}: {error}")
+                failed.append(f"{size:,} sentences, seed {seed}: {error}")
                 continue
             finished[size, seed] = run
             write_runs(self.folder, finished.values())
@@ -219,10 +211,8 @@ def _with_tokenizer_of_start(config: Config) -> Config:
     return config.with_values({"model.tokenizer": tokenizer})
 
 
-def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds: int) -> None:
+def _check(config: Config, seeds: int) -> None:
     """Raise an error for mistakes that can be detected before data is read."""
-    if sizes and per_label:
-        raise InputError("--sizes and --per-label are given, but parts are chosen by one of them; leave one out")
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}, but a curve needs at least one run of each size; give 1 or more")
     validate(typical(config))
@@ -232,6 +222,4 @@ def _check(config: Config, sizes: Sequence[int], per_label: Sequence[int], seeds
             "data.dev is empty, but all runs of a curve are scored on it; set it, or use --set data.dev=FILE, and hyperspan split "
             "takes some documents off a corpus for it"
         )
-    with joined() as processes:
-        if processes.count > 1:
-            raise InputError("hyperspan curve trains in one process; start it without torchrun")
+    check_one_process()

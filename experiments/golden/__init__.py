@@ -1,0 +1,1 @@
+"""The golden record: what hyperspan answers, written down before its code changes and compared afterwards."""

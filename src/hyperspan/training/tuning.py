@@ -1,0 +1,211 @@
+"""Values that are chosen on dev after a model is trained.
+
+*Temperature.* A network that fits its training data is overconfident on other text. Dividing all scores by a
+temperature keeps the order of mention sets and flattens the distribution. The temperature moves towards the one that
+maximises the likelihood of the dev sentences, weighted by their mentions against
+:data:`hyperspan.training.calibration.PRIOR_MENTIONS`. A lower one, which makes the model more confident, has a penalty:
+if all predictions on dev are correct, likelihood alone would push confidence to the limit.
+
+*Calibration by type.* The temperature fits the likelihood of whole sets; predicted mentions are still overconfident.
+Where types are independent, each gets its own temperature and bias: :mod:`hyperspan.training.calibration`.
+
+*Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is
+unsure. A number added to the score of each mention trades precision for recall. The chosen one has the best F1.
+
+*Bias of discontinuous mentions.* They are rare, so that the most probable set leaves most of them out. A number added
+to the score of each part after which others follow finds more. The chosen one has the best F1 of discontinuous mentions
+among those that cost at most :data:`NEXT_TO_NOTHING` in overall F1.
+
+*Threshold.* Models that are not distributions over sets find the mentions above a threshold. The chosen one has the
+best F1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from hyperspan.batching import batches_by_length
+from hyperspan.evaluation.counts import counts_of, measures
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.models.base import Model, Setting
+from hyperspan.models.recognizer import Recognizer
+from hyperspan.structures import SegmentalHypergraph
+from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
+from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.training.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
+from hyperspan.types import Sentence, trusted_mention
+
+TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
+"""From 0.5 to 5, in steps of 4%."""
+SURER_PENALTY = 100.0
+"""The penalty, in nats, of a temperature e times lower than that of the model."""
+NEXT_TO_NOTHING = 0.001
+"""The overall F1 that finding more discontinuous mentions may cost."""
+ENOUGH_DISCONTINUOUS = 10
+"""With fewer discontinuous mentions in dev, no bias is chosen."""
+
+GOLD, F1 = -1, -1
+"""The places of gold mentions in counts, and of F1 in measures."""
+
+
+def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
+    """The mentions of a sentence whose labels the model has; dev may have others."""
+    known = [mention for mention in sentence.mentions if mention.label in model.labels]
+    return model.gold(sentence.with_mentions(known))
+
+
+def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+    """Batches of sentences of similar length."""
+    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+        yield [sentences[index] for index in indices]
+
+
+def _counted(model: Model, found: list[MentionSet], sentences: Sequence[Sentence]) -> list[MentionSet]:
+    """The predicted mentions that the annotation can confirm or refute."""
+
+    def known(sentence: Sentence, mentions: MentionSet) -> MentionSet:
+        if not sentence.is_partial:
+            return mentions
+        named = {
+            one: trusted_mention(one[0], one[1], model.labels[one[2]], fragments=fragments_of(one)) for one in mentions
+        }
+        return frozenset(one for one, mention in named.items() if sentence.knows(mention))
+
+    return [known(sentence, mentions) for sentence, mentions in zip(sentences, found, strict=True)]
+
+
+@torch.inference_mode()
+def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
+    """The temperature under which the sentences' mentions (those that the model can represent) are most probable.
+
+    A temperature below that of the model has a penalty.
+    """
+    scorer = model.scorer
+    batches = []
+    for given in _batches(model, sentences):
+        scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
+        gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
+        known = gold, model.marks(given)
+        batches.append((model.biased(scores), lengths, known))
+
+    def negative_log_likelihood(temperature: float) -> float:
+        distributions = ((scorer.distribution(s / temperature, lengths), known) for s, lengths, known in batches)
+        return sum(-float(one.log_prob_of_known(*known).sum()) for one, known in distributions)
+
+    def penalised(index: int) -> float:
+        surer = max(0.0, math.log(model.config.model.temperature / TEMPERATURES[index]))
+        return negative_log_likelihood(TEMPERATURES[index]) + SURER_PENALTY * surer**2
+
+    return TEMPERATURES[_lowest(len(TEMPERATURES), penalised)]
+
+
+def _lowest(count: int, value: Callable[[int], float]) -> int:
+    """The minimum of a unimodal function of an index below `count`.
+
+    >>> _lowest(60, lambda index: (index - 17) ** 2)
+    17
+    """
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if value(middle) <= value(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@torch.inference_mode()
+def best_value(model: Model, setting: Setting, sentences: Sequence[Sentence]) -> float:
+    """The value with the best F1; ties go to the one nearest to the neutral value.
+
+    If discontinuous mentions decide, it is the one with the best F1 of these, among those that cost next to nothing in
+    overall F1 against the neutral value; that is kept if dev has hardly any such mentions.
+    """
+    tried, neutral = setting.values, setting.neutral
+    totals = np.zeros((2, len(tried), 3), dtype=np.int64)  # of all and of discontinuous, by value
+    for given in _batches(model, sentences):
+        gold = [_known_gold(model, sentence) for sentence in given]
+        find = setting.found_at(given)
+        for index, value in enumerate(tried):
+            found = _counted(model, find(value), given)
+            totals[0, index] += counts_of(gold, found).sum(axis=0)
+            if setting.of_discontinuous:
+                totals[1, index] += counts_of(map(_with_gaps, gold), map(_with_gaps, found)).sum(axis=0)
+    of_all, of_discontinuous = measures(totals)[..., F1]
+    if not setting.of_discontinuous:
+        return tried[max(range(len(tried)), key=lambda index: (of_all[index], -abs(tried[index] - neutral)))]
+    if totals[1, 0, GOLD] < ENOUGH_DISCONTINUOUS:
+        return neutral
+    allowed = of_all >= of_all[tried.index(neutral)] - NEXT_TO_NOTHING
+    return tried[int(np.where(allowed, of_discontinuous, -1.0).argmax())]
+
+
+def _with_gaps(mentions: Iterable[AnyMention]) -> set[AnyMention]:
+    return {one for one in mentions if fragments_of(one)}
+
+
+def tune(model: Model, sentences: Sequence[Sentence]) -> None:
+    """Choose on dev what the model lists, and the calibration; store it in the model's configuration."""
+    for setting in model.settings():
+        _set(model, setting.section, **{setting.key: best_value(model, setting, sentences)})
+    if isinstance(model, Recognizer):
+        _set(model, "model", temperature=1.0)
+        _set(model, "calibration", temperatures={}, biases={})
+        tune_calibration(model, sentences)
+
+
+def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
+    """Choose the temperature and, if types are independent, the calibration by type; return None if they are not.
+
+    Both stay near the current values if the sentences have few mentions.
+    """
+    had = model.config.calibration.of(model.labels, model.config.model.temperature)
+    count = sum(len(_known_gold(model, sentence)) for sentence in sentences)
+    _set(model, "calibration", temperatures={}, biases={})
+    _set(
+        model, "model", temperature=_between(model.config.model.temperature, best_temperature(model, sentences), count)
+    )
+    if not model.scorer.can_calibrate:
+        return None
+    before = None if had is None else TypeCalibration(*had)
+    fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature, before).fit()
+    chosen = (fit.chosen.temperatures, fit.chosen.biases)
+    temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
+    _set(model, "calibration", temperatures=temperatures, biases=biases)
+    return fit
+
+
+def _between(had: float, best: float, mentions: int) -> float:
+    """Interpolate between a model's previous temperature and the best on dev, weighted by the number of mentions in
+    dev.
+
+    >>> [_between(1.0, 2.0, mentions) for mentions in (0, 10, 100, 10_000)]
+    [1.0, 1.065, 1.4142, 1.9863]
+    """
+    return round(had * (best / had) ** (mentions / (mentions + PRIOR_MENTIONS)), 4)
+
+
+@torch.inference_mode()
+def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainBatch]:
+    """The chains of sentences, with their scores at a temperature of 1."""
+    bias, temperature = model.config.model.mention_bias, model.config.model.temperature
+    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+        given = [sentences[number] for number in numbers]
+        lengths = [len(sentence) for sentence in given]
+        scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
+        distribution = SegmentalHypergraph(scores / temperature, lengths)
+        starts, marks = distribution.edge_marginals.present.cpu().numpy(), model.marks(given)
+        gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
+        arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
+        known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])
+        yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), known)
+
+
+def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:
+    model.config = replace(model.config, **{section: replace(getattr(model.config, section), **values)})

@@ -1,0 +1,120 @@
+"""What is frozen, as JSON with one configuration or command a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import hyperspan
+from experiments import CONFIGS
+from experiments.paper.configs import config_of, source_of
+from experiments.paper.rows import MAIN, PAPER
+from hyperspan.cli import make_app
+from hyperspan.config import SETTLED, Config
+
+FOLDER = Path(__file__).parent
+PACKAGE = Path(hyperspan.__file__).parent
+RENEW = "python -m tests.frozen --write"
+Frozen = Mapping[str, Mapping[str, Any]]
+"""Values by key, for each configuration or command."""
+
+
+def named_configurations() -> dict[str, Config]:
+    """The configurations of experiments, by CORPUS/NAME: files, and rows of the paper's tables."""
+    rows = {
+        f"{data}/{row.name}": config_of(row, data)
+        for row in (*MAIN, *PAPER)
+        for data in row.data
+        if source_of(row, data)[0].is_file()
+    }
+    return rows | {f"{path.parent.name}/{path.stem}": Config.read(path) for path in CONFIGS.glob("*/*.toml")}
+
+
+def configurations() -> Frozen:
+    """The defaults of each section, and what each configuration of experiments has instead, by ``section.key``."""
+    defaults = Config().tables()
+    found: dict[str, dict[str, Any]] = {f"[{section}]": dict(values) for section, values in defaults.items()}
+    found["[auto]"] = dict(SETTLED)
+    for name, config in named_configurations().items():
+        tables = config.tables()
+        found[name] = {
+            f"{section}.{key}": value
+            for section, values in tables.items()
+            for key, value in values.items()
+            if key not in defaults[section] or value != defaults[section][key]
+        }
+    return _as_json(found)
+
+
+def commands() -> Frozen:
+    """The options and arguments of each command with their defaults; of an option all names, its longest first."""
+    group = typer.main.get_command(make_app())
+    listed: Mapping[str, Any] = {"": group, **group.commands}  # type: ignore[attr-defined]
+    return _as_json(
+        {
+            f"hyperspan {name}".strip(): {_names(one): _default(one) for one in command.params}
+            for name, command in listed.items()
+        }
+    )
+
+
+def _names(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return (parameter.metavar or parameter.name or "").upper()
+    return " ".join(sorted((*parameter.opts, *parameter.secondary_opts), key=lambda name: (-len(name), name)))
+
+
+def _default(parameter: Any) -> Any:
+    return "required" if parameter.required else parameter.default
+
+
+def _as_json(found: Mapping[str, Any]) -> Frozen:
+    """The values as they are read back."""
+
+    def in_json(value: Any) -> Any:
+        """A table, a path without what differs from machine to machine, or another value as Python shows it."""
+        if is_dataclass(value) and not isinstance(value, type):
+            return asdict(value)
+        if not isinstance(value, Path):
+            return repr(value)
+        return value.relative_to(PACKAGE).as_posix() if value.is_relative_to(PACKAGE) else value.as_posix()
+
+    return json.loads(json.dumps(found, default=in_json))
+
+
+INTERFACES: Mapping[str, Callable[[], Frozen]] = {"configurations.json": configurations, "commands.json": commands}
+
+
+def lines_of(frozen: Frozen) -> str:
+    """JSON with an entry a line, everything sorted."""
+    entries = (
+        f"{json.dumps(name)}: {json.dumps(frozen[name], sort_keys=True, ensure_ascii=False)}" for name in sorted(frozen)
+    )
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
+def differences(before: Frozen, now: Frozen) -> list[str]:
+    """What was added, removed or changed, a line each.
+
+    >>> differences({"a": {"x": 1, "y": 2}, "b": {}}, {"a": {"x": 3, "z": 4}})
+    ['a: x was 1 and is 3', 'a: y was 2 and is gone', 'a: z is new: 4', 'b is gone']
+    """
+    found: list[str] = []
+    for name in sorted({*before, *now}):
+        if name not in now or name not in before:
+            found.append(f"{name} is {'gone' if name in before else f'new: {json.dumps(now[name])}'}")
+            continue
+        old, new = before[name], now[name]
+        for key in sorted({*old, *new}):
+            if key not in new:
+                found.append(f"{name}: {key} was {json.dumps(old[key])} and is gone")
+            elif key not in old:
+                found.append(f"{name}: {key} is new: {json.dumps(new[key])}")
+            elif old[key] != new[key]:
+                found.append(f"{name}: {key} was {json.dumps(old[key])} and is {json.dumps(new[key])}")
+    return found

@@ -1,0 +1,119 @@
+"""Training on batches in parts is training: the same steps, the same model. A full disk loses nothing of a run."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+import torch
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError, TrainingError
+from hyperspan.models import MODELS, fofe, new_model
+from hyperspan.training.curve.runs import learning_curve
+from hyperspan.training.data import read_sentences
+from hyperspan.training.log import read_log
+from hyperspan.training.loop import CHECKPOINT, Trainer
+from hyperspan.training.run import train
+
+HARBOUR = "src/hyperspan/examples/harbour.data"
+CONFIG = f"""
+[data]
+train = "{HARBOUR}"
+dev = "{HARBOUR}"
+
+[words]
+dimension = 10
+word_dropout = 0
+
+[characters]
+encoder = "cnn"
+hidden = 5
+
+[encoder]
+hidden = 12
+span_hidden = 12
+input_dropout = 0
+output_dropout = 0
+
+[training]
+lm_loss_weight = 0.05
+epochs = 4
+patience = 0
+batch_size = 5
+learning_rate = 0.03
+ema_decay = 0.5
+schedule = "constant"
+warmup_epochs = 0
+weight_decay = 0.001
+"""
+
+
+@pytest.mark.parametrize("kind", [*MODELS, "handcrafted segmental", "handcrafted tree"])
+def test_the_gradient_of_a_batch_is_that_of_its_parts(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OVERLAPPING_RATE", "DISJOINT_RATE"):
+        monkeypatch.setattr(fofe, name, 1.0)  # all spans: nothing is left to chance
+    sentences = read_sentences(HARBOUR)
+    *handcrafted, kind = kind.split()
+    changes = [f"model.kind={kind}", "training.max_grad_norm=0.5"]
+    if handcrafted:
+        changes += ["encoder.kind=handcrafted", "characters.encoder=none"]
+    if handcrafted or kind == "fofe":
+        changes.append("training.lm_loss_weight=0")
+    (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
+    found = []
+    for size in (0, 1, 3):
+        config = Config.read(tmp_path / "harbour.toml", [*changes, f"training.micro_batch_size={size}"])
+        trainer = Trainer(new_model(config, sentences).train(), sentences, [], tmp_path)
+        sums = trainer.take_step(sentences[:7])
+        gradients = {
+            n: p.grad
+            for n, p in zip(trainer.optimisation.names, trainer.optimisation.parameters, strict=True)
+            if p.grad is not None
+        }
+        places = {gradient.data_ptr() for gradient in gradients.values()}
+        assert len(places) == len(gradients), "two gradients share their memory, and would be clipped twice"
+        found.append((sums, gradients))
+    (sums, gradients), *parts = found
+    largest = max(float(gradient.abs().max()) for gradient in gradients.values())
+    for other_sums, others in parts:
+        torch.testing.assert_close(other_sums, sums)
+        assert others.keys() == gradients.keys()
+        for name, gradient in gradients.items():
+            torch.testing.assert_close(others[name], gradient, rtol=1e-4, atol=1e-6 * largest, msg=name)
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
+    folder = tmp_path / "run"
+
+    def run(epochs: int, *, resume: bool) -> None:
+        changes = [f"training.epochs={epochs}"]
+        train(Config.read(tmp_path / "harbour.toml", changes), folder, device="cpu", resume=resume)
+
+    run(1, resume=False)
+    before = (folder / CHECKPOINT).read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+    try:
+        with pytest.raises(TrainingError, match=r"has no room for what training writes \(File too large\).*--resume"):
+            run(2, resume=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (folder / CHECKPOINT).read_bytes() == before
+    assert not [file.name for file in folder.iterdir() if file.name.startswith(".")]
+    run(2, resume=True)
+    assert [event["epoch"] for event in read_log(folder / "log.jsonl") if event["event"] == "epoch"] == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["train", "curve"])
+def test_one_of_several_processes_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
+    config = Config.read(tmp_path / "harbour.toml")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match=r"WORLD_SIZE is 2, so this process is one of several, .*without torchrun"):
+        train(config, tmp_path / "run") if name == "train" else learning_curve(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
