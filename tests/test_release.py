@@ -103,13 +103,19 @@ def steps(workflow: Path) -> Iterator[dict[str, Any]]:
         yield from job["steps"]
 
 
+def targets_of_matrices(content: str) -> list[str]:
+    return [
+        name for names in re.findall(r"\btarget: \[?([a-z, -]+)", content) for name in names.replace(",", " ").split()
+    ]
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_workflow_names_only_what_exists(workflow: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", text("Makefile"), re.MULTILINE))
     content = workflow.read_text(encoding="utf-8")
     commands = "\n".join(step.get("run", "") for step in steps(workflow))
     named = [target for line in re.findall(r"\bmake ([a-z -]+)", commands) for target in line.split()]
-    named += re.findall(r"target: \[?([a-z-]+)", content)
+    named += targets_of_matrices(content)
     assert set(named) <= targets, set(named) - targets
     paths = re.findall(r"\b(?:scripts|tests)/[\w./]+|\b[\w-]+\.txt\b", commands)
     assert [path for path in paths if not (ROOT / path).exists() and path != "lowest.txt"] == []
@@ -127,6 +133,18 @@ def test_workflow_asks_for_few_rights(workflow: Path) -> None:
             assert re.search(r"@(v\d+|release/v\d+|[0-9a-f]{40})$", step["uses"]), step
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
+
+
+def test_each_sort_of_tests_runs_in_a_workflow() -> None:
+    """All but those of corpora, which cannot be handed on."""
+    sorts = {
+        "coverage",
+        *re.findall(r"^([a-z-]+):.*\n(?:\t.*\n)*?\t.*(?:bin/|BIN\)/)pytest", text("Makefile"), re.MULTILINE),
+    }
+    sorts |= set(re.findall(r"^([a-z-]+):.*\n\t.* -m tests\.", text("Makefile"), re.MULTILINE))
+    assert {"suite", "test-slow", "test-corpora", "fuzz", "kills"} <= sorts
+    run = {name for workflow in WORKFLOWS for name in targets_of_matrices(workflow.read_text(encoding="utf-8"))}
+    assert sorts - run == {"test-corpora"}
 
 
 def test_workflows_test_the_pythons_of_the_classifiers() -> None:

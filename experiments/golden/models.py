@@ -40,9 +40,8 @@ SMALL = (
 """Settings of a small model, all that would otherwise follow from the corpus among them."""
 HANDCRAFTED = ("encoder.kind=handcrafted", "features.min_count=2", "training.learning_rate=0.05")
 OF_KIND = {
-    "fofe": ("fofe.hidden=16", "fofe.overlapping_rate=1", "fofe.disjoint_rate=1"),
+    "fofe": ("fofe.hidden=16",),
     "katiyar-cardie": ("katiyar_cardie.label_hidden=8", "model.reading=all"),
-    "joined": ("joined.hidden=8",),
     "tree": ("model.max_width=12",),
 }
 """What a kind needs besides, or is better tried with."""
@@ -62,7 +61,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "handcrafted-chain": ("model.kind=linear-chain", *HANDCRAFTED),
     "names": ('model.names={VEH = "FAC"}',),
     "skips": ("segmental.skip_margin=3.0",),
-    "joint-spans": ("model.kind=joint", "joint.together=spans", "joint.within=spans", "joint.rank=2"),
+    "joint-spans": ("model.kind=joint", "joint.together=spans", "joint.within=spans"),
     "three-parts": ("model.kind=discontinuous", "discontinuous.parts=3", "discontinuous.gap=5"),
     "separators-all": ("model.kind=mention-separators", "model.reading=all"),
     "calibrated": (),

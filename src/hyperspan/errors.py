@@ -114,5 +114,10 @@ def require_torch(purpose: str) -> None:
     require("torch", purpose, "train")
 
 
+def require_plots(purpose: str) -> None:
+    """Raise :class:`MissingExtraError` unless matplotlib is installed. Call it before long work that ends in a plot."""
+    require("matplotlib", purpose, "plots")
+
+
 class KernelWarning(RuntimeWarning):
     """The compiled kernels are missing or unusable; PyTorch is used instead."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,3 +39,37 @@ def is_running(process: int) -> bool:
         return (Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def with_variable(name: str, value: str) -> list[int]:
+    """All processes but this one that were started with a variable of the environment, whoever is their parent."""
+    wanted, found = f"{name}={value}".encode(), list[int]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0") and int(folder.name) != os.getpid():
+                found.append(int(folder.name))
+    return found
+
+
+def kill_all(members: Callable[[], Iterable[int]]) -> set[int]:
+    """Kill processes that may start others meanwhile; none has time to say goodbye. Returns those that there were."""
+    stopped: set[int] = set()
+    while new := set(filter(is_running, members())) - stopped:
+        _signal(new, signal.SIGSTOP)  # what is stopped starts nothing
+        stopped |= new
+    _signal(stopped, signal.SIGKILL)
+    return stopped
+
+
+def have_ended(processes: Iterable[int], seconds: float) -> bool:
+    """Whether processes end within some time."""
+    waiting, deadline = list(processes), time.monotonic() + seconds
+    while (waiting := list(filter(is_running, waiting))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not waiting
+
+
+def _signal(processes: Iterable[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)

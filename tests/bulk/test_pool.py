@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import deque
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from hyperspan.bulk.engine import TRIES, Backlog
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.remote import RemoteAnnotator
 from hyperspan.bulk.requests import Answer, BatchRequest, portable
+from hyperspan.bulk.worker import ConnectedComputer
 from hyperspan.errors import InputError, JobError, OutputExistsError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.loading import load
@@ -29,7 +30,7 @@ from hyperspan.model_folders import folder_of
 from hyperspan.models import load_model, save_model
 from hyperspan.types import Document, Mention
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
-from tests.bulk.processes import is_running, named
+from tests.bulk.processes import have_ended, named
 from tests.coordination import TEXT as COORDINATED
 from tests.coordination import coordination_annotator, coordination_model
 
@@ -169,21 +170,23 @@ def test_a_worker_that_is_killed_is_replaced(corpus: Path, whole: Path, tmp_path
 JOB = """
 import sys
 from hyperspan.bulk import annotate_files
-annotate_files(sys.argv[1], sys.argv[2], shard_records=2, threshold=0.4, workers=2, on_progress=lambda _: print("done", flush=True))
+def wait(_):
+    print("done", flush=True)
+    sys.stdin.read()  # until it is killed: a small job would soon be over
+annotate_files(sys.argv[1], sys.argv[2], shard_records=2, threshold=0.4, workers=2, on_progress=wait)
 """
 
 
 def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    """With as many threads as there are CPUs, which changes no bytes either."""
     out = tmp_path / "out"
     command = [sys.executable, "-c", JOB, str(corpus), str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+    env = os.environ | {"OMP_NUM_THREADS": str(os.cpu_count())}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as job:
         assert job.stdout is not None and job.stdout.readline() == "done\n"
         workers = named(job.pid, WORKER)
         job.kill()
-    deadline = time.monotonic() + 20
-    while any(map(is_running, workers)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert workers and not any(map(is_running, workers))
+    assert workers and have_ended(workers, 60)
     notes = [json.loads(note.read_text()) for note in (out / ".progress").iterdir() if note.name.startswith("part-")]
     assert sum(note["rejected"] for note in notes if note["number"] < 6) == 0
     assert annotate_files(corpus, out, shard_records=2, threshold=0.4, workers=1).resumed == len(notes) < 7
@@ -195,7 +198,7 @@ def test_folder_stays_locked_while_a_worker_of_a_killed_job_lives(corpus: Path, 
     """The worker may still rename a shard of the old options into a new job."""
     out = tmp_path / "out"
     command = [sys.executable, "-c", JOB.replace("workers=2", "workers=1"), str(corpus), str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None and job.stdout.readline() == "done\n"
         [worker] = named(job.pid, WORKER)
         os.kill(worker, signal.SIGSTOP)
@@ -242,6 +245,17 @@ def test_shards_and_workers_are_given_up_after_some_tries() -> None:
         backlog.lose(None, "exit status 1")
     with pytest.raises(JobError, match=r"workers cannot start \(exit status 1\)"):
         backlog.lose(None, "exit status 1")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x63cut off"])
+def test_a_worker_ends_where_the_model_is_gone_even_within_an_answer(sent: bytes) -> None:
+    ours, theirs = Pipe()
+    os.write(theirs.fileno(), sent)
+    theirs.close()
+    with pytest.raises(SystemExit):
+        ConnectedComputer(ours).receive()
+    with pytest.raises(SystemExit):
+        ConnectedComputer(ours).send(BatchRequest(None))
 
 
 def test_workers_need_no_torch() -> None:

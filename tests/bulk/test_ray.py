@@ -21,7 +21,7 @@ from hyperspan.inference.annotator import Annotator
 from hyperspan.models import save_model
 from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl
-from tests.bulk.processes import below, named
+from tests.bulk.processes import below, have_ended, kill_all, named
 from tests.inference.test_annotator import TEXT, small_model
 from tests.marked_names import FOUND_NAMES, named_model
 from tests.marked_names import TEXT as NAMED_TEXT
@@ -42,8 +42,10 @@ def cluster() -> Iterator[None]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield
     ray.shutdown()
-    left = [name for process, name in below(os.getpid()).items() if process not in before and "ray" in name]
-    assert not left
+    left = {process: name for process, name in below(os.getpid()).items() if process not in before and "ray" in name}
+    ended = have_ended(left, 60)
+    kill_all(lambda: set(left).intersection(below(os.getpid())))  # so that nothing outlives the tests even if they fail
+    assert ended, left
 
 
 @pytest.fixture(scope="module")

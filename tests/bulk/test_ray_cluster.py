@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import pytest
 
 from hyperspan.bulk import annotate_files
 from tests.bulk.fakes import lines_in, manifest_of, write_jsonl
-from tests.bulk.processes import below, is_running, named
+from tests.bulk.processes import below, have_ended, kill_all, named, with_variable
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -63,31 +62,29 @@ class Node:
 
     def kill(self) -> None:
         """As if the machine had lost its power."""
-        everything = [self.process.pid, *below(self.process.pid)]
-        for step in (signal.SIGSTOP, signal.SIGKILL):  # nothing has time to say goodbye
-            for process in everything:
-                with suppress(ProcessLookupError):
-                    os.kill(process, step)
-        self.process.wait()
+        if self.process.returncode is None:
+            kill_all(lambda: [self.process.pid, *below(self.process.pid)])
+            self.process.wait()
 
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Node]]:
-    """A cluster of two, which only takes drivers that know its token."""
+    """A cluster of two, which only takes drivers that know its token. All that has the token is ended with it."""
+    token = secrets.token_hex(32)
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    monkeypatch.setenv("RAY_AUTH_TOKEN", token)
     folder = tempfile.mkdtemp(prefix="hs-ray-", dir="/tmp")  # names of sockets may have 107 characters
     nodes = [Node("--head", f"--port={PORT}", "--include-dashboard=false", f"--temp-dir={folder}")]
     try:
         add_node(nodes, 1)
         yield nodes
     finally:
-        everything = {process for node in nodes for process in (node.process.pid, *below(node.process.pid))}
+        everything = kill_all(lambda: with_variable("RAY_AUTH_TOKEN", token))  # also what has lost its parent
         for node in nodes:
-            node.kill()
+            node.process.wait()
         shutil.rmtree(folder, ignore_errors=True)
-    assert not [process for process in everything if is_running(process)]
+    assert have_ended(everything, 20)
 
 
 def add_node(nodes: list[Node], cpus: int) -> None:

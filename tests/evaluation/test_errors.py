@@ -141,7 +141,7 @@ def test_unknown_candidates_are_no_errors() -> None:
 
 def of_model(gold: Iterable[Document], annotator: Annotator | None = None) -> ErrorReport:
     annotator = annotator or load("genia")
-    evaluated = evaluate_model(annotator, gold, samples=0, tokenizer=annotator.model.tokenizer)
+    evaluated = evaluate_model(annotator, gold, samples=0)
     return model_errors(evaluated, annotator)
 
 

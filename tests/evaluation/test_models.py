@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from attrs import evolve
 
+import hyperspan
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, evaluate, evaluate_model
-from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, SentenceRecognizer
+from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, RecognizerOptions, SentenceRecognizer
+from hyperspan.inference.loading import load
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 TEXT = "The Seattle zoo opened. Nobody from Seattle came."
@@ -58,6 +63,17 @@ def test_evaluate_model_splits_raw_text_without_gold() -> None:
         (4, 11, "Seattle", 0.9),
         (36, 43, "Seattle", 0.9),
     ]
+
+
+def test_evaluate_model_splits_raw_text_as_the_model_was_trained() -> None:
+    """Unless another tokenizer is given."""
+    annotator = load("genia")
+    gold = [Document("NF-kappa B/Rel binds.", [Mention(0, 10, "protein")])]
+    for model in (annotator, RecognizerOptions(annotator)):
+        [document] = evaluate_model(model, gold, samples=0).documents
+        assert document.sentences[0].tokens == ("NF", "-", "kappa", "B", "/", "Rel", "binds", ".")
+    [document] = evaluate_model(annotator, gold, samples=0, tokenizer=Tokenizer("words")).documents
+    assert document.sentences[0].tokens == ("NF-kappa", "B", "/", "Rel", "binds", ".")
 
 
 def test_evaluate_model_calibrates_candidates_and_predictions() -> None:
@@ -110,3 +126,25 @@ def test_evaluate_model_keeps_tokenised_sentences() -> None:
         found = evaluate_model(Capitals(), [gold], samples=0)
         assert found.report.micro == Score(correct=1, predicted=2, gold=2) and found.report.counts["sentences"] == 3
         assert found.report.micro == evaluate(gold.sentences, found.documents[0].sentences).micro
+
+
+def test_evaluate_model_says_how_many_words_it_has_read() -> None:
+    """Also of the last sentence of a document."""
+    read: list[int] = []
+    evaluate_model(Capitals(), [Document("The Seattle zoo opened. Nobody came.")], on_words=read.append)
+    assert read[:2] == [5, 3]
+
+
+@pytest.mark.xfail(strict=True, reason="step 38: one pass finds both the best sets and the candidates of calibration")
+def test_evaluate_model_reads_each_sentence_once() -> None:
+    model = Capitals()
+    [document] = evaluate_model(model, [Document(TEXT)]).documents
+    assert len(model.seen) == len(document.sentences)
+
+
+def test_evaluation_knows_models_by_what_they_offer_alone() -> None:
+    """It imports nothing of inference, so that training and inference may score with it."""
+    files = Path(hyperspan.__path__[0], "evaluation").glob("*.py")
+    nodes = [node for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body]
+    imported = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert "hyperspan.types" in imported and not [name for name in imported if name.startswith("hyperspan.inference")]

@@ -176,6 +176,13 @@ def test_joint_groups_are_independent_and_can_be_taken_apart() -> None:
     assert not isinstance(words.restrict([0, 1]), JointSegmentalHypergraph)
 
 
+def test_joint_groups_follow_their_types_to_other_places() -> None:
+    words = JointSegmentalHypergraph(random_scores((2, 4, 3, 3)), [4, 3], [[0], [1, 2]])
+    turned = words.restrict([2, 1, 0])
+    assert isinstance(turned, JointSegmentalHypergraph) and set(turned.groups) == {(0, 1), (2,)}
+    torch.testing.assert_close(turned.marginals, words.marginals[..., [2, 1, 0]])
+
+
 def test_joint_types_of_one_group_depend_on_each_other_at_one_start_alone() -> None:
     words = JointSegmentalHypergraph(random_scores((1, 3, 2, 2)), [3])
     given_one = words.condition(require=[{(0, 1, 0)}]).marginals - words.marginals

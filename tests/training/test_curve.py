@@ -157,6 +157,29 @@ def test_a_part_from_which_nothing_can_be_learnt_scores_nothing(tmp_path: Path) 
     assert (curve.runs[1].mentions, curve.runs[1].epochs) == (1, 1)
 
 
+def test_a_part_may_lack_a_label_that_its_corpus_declares(tmp_path: Path) -> None:
+    file = tmp_path / "train.jsonl"
+    people = [{"text": "Ada left.", "mentions": [{"start": 0, "end": 3, "label": "PER"}]}] * 11
+    place = {"text": "Oslo slept.", "mentions": [{"start": 0, "end": 4, "label": "GPE"}]}
+    file.write_text("\n".join(map(json.dumps, [*people, place])), encoding="utf-8")
+    corpora = f'data.train=[{{path = "{file}", annotated = ["PER", "GPE"]}}]'
+    curve = short(tmp_path / "out", corpora, f"data.dev={file}", sizes=[1, 12])
+    assert [run.epochs for run in curve.runs] == [1, 1] and not curve.failed
+    with pytest.raises(InputError, match="says that VEH is annotated, but no training corpus has such a mention"):
+        short(tmp_path / "other", corpora.replace('"]', '", "VEH"]'), f"data.dev={file}", sizes=[1, 12])
+
+
+def test_a_part_without_any_annotation_scores_nothing_for_a_student_too(tmp_path: Path) -> None:
+    train(CONFIG, tmp_path / "teacher", overrides=["training.epochs=1"], device="cpu")
+    file = tmp_path / "train.jsonl"
+    blank = {"text": "Nobody came.", "mentions": [], "annotated": {"types": []}}
+    one = {"text": "Ada left.", "mentions": [{"start": 0, "end": 3, "label": "PER"}]}
+    file.write_text("\n".join(map(json.dumps, [*[blank] * 11, one])), encoding="utf-8")
+    given = [f"data.train={file}", f"data.dev={file}", f"distillation.teacher={tmp_path / 'teacher'}"]
+    curve = short(tmp_path / "out", *given, sizes=[1, 12])
+    assert [run.epochs for run in curve.runs] == [0, 1] and curve.runs[0].f1 == 0
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

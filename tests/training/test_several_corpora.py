@@ -19,7 +19,7 @@ from hyperspan.models import Recognizer, load_model, new_model
 from hyperspan.models.compact import compact
 from hyperspan.models.validation import validate
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.training.data import check_annotated, read_dev, read_sentences, read_train
+from hyperspan.training.data import check_annotated, check_declared, read_dev, read_sentences, read_train
 from hyperspan.training.distillation import Distillation
 from hyperspan.training.loop import mention_counts
 from hyperspan.training.run import check_files, train
@@ -190,7 +190,9 @@ def test_what_is_wrong_with_corpora_is_said(
 def checked(config: Config) -> None:
     validate(config)
     check_files(config)
-    check_annotated(config, [sentence for text in read_train(config) for sentence in text])
+    corpus = [sentence for text in read_train(config) for sentence in text]
+    check_declared(config, corpus)
+    check_annotated(config, corpus)
 
 
 def test_dependent_types_may_learn_from_corpora_that_annotate_the_same(place: Path) -> None:

@@ -88,6 +88,13 @@ def test_new_warm_model_encodes_any_text_as_its_start_does(changes: list[str]) -
     assert "€" in model.vocabulary.characters
 
 
+@pytest.mark.xfail(strict=True, reason="step 35: a configuration remembers which keys were given")
+def test_a_key_that_is_given_its_default_is_given() -> None:
+    start = Config().override(["model.kind=discontinuous", "training.start="])
+    with pytest.raises(InputError, match=r"model\.kind is segmental, but start, which training\.start names, has disc"):
+        inherited(Config().override(["training.start=start", "model.kind=segmental"]), start)
+
+
 def test_new_warm_model_keeps_labels_that_sentences_are_annotated_with() -> None:
     start = trained(sentences=OTHERS)
     assert [*started(start, sentences=OTHERS[:1]).labels] == ["PER", "money"]

@@ -20,8 +20,8 @@ from hyperspan.bulk.requests import Answer, BatchRequest, ModelFacts, portable
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import EXIT_EXCEPTIONS
 
-LOST = (EOFError, ConnectionError)
-"""Errors of a connection whose other end is gone."""
+LOST = (EOFError, OSError)
+"""Errors of a connection whose other end is gone; within a message it is an OSError of no number."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from hyperspan.cli.scored_labels import ScoredLabels, labels_of
 from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, require_plots
 from hyperspan.files import Target
 from hyperspan.model_folders import bundled_models
 from hyperspan.render.provenance import shown_name
@@ -200,9 +200,7 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
     if output is not None and (format_for(output) not in FOLDERS or Path(output).is_file()):
         Target(output, force).check()
     if plot is not None:
-        from hyperspan.evaluation.calibration import require_plots
-
-        require_plots()
+        require_plots("drawing calibration")
         if plot != "-":
             Target(plot, force).check()
 
@@ -259,7 +257,6 @@ def _score_model(
             threshold=options.threshold,
             samples=samples,
             seed=seed,
-            tokenizer=annotator.model.tokenizer,
             labels=labels,
             problems=problems,
             on_words=add_words,

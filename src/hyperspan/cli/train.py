@@ -13,7 +13,7 @@ from rich.console import Console
 
 from hyperspan.cli.options import Overrides, Threads, TrainingDevice
 from hyperspan.config import Config
-from hyperspan.errors import InputError, require_torch
+from hyperspan.errors import InputError, require_plots, require_torch
 
 if TYPE_CHECKING:
     from hyperspan.training.run import TrainingResult
@@ -55,9 +55,7 @@ def train(
     folder = output or Path("runs") / Path(config).stem
 
     if plot:
-        from hyperspan.training.log import require_plots
-
-        require_plots()
+        require_plots("drawing learning curves")
     # torch is imported only once the configuration is known to be good
     require_torch("training")
     from hyperspan.training.display import TrainingDisplay

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hyperspan.errors import InputError, require
+from hyperspan.errors import InputError, require_plots
 from hyperspan.files import Target
 from hyperspan.types import Sentence
 
@@ -106,14 +106,9 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
     return replace(calibration, missed=mentions - calibration.correct)
 
 
-def require_plots() -> None:
-    """Raise :class:`MissingExtraError` unless `draw_calibration` can draw."""
-    require("matplotlib", "drawing calibration", "plots")
-
-
 def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:
     """Draw reliability diagrams as PNG, with the number of mentions in each bin below."""
-    require_plots()
+    require_plots("drawing calibration")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 6), dpi=150, layout="constrained")

@@ -46,6 +46,11 @@ class SentenceRecognizer(Protocol):
         """Whether the model reads part-of-speech tags."""
         return False
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How the model reads raw text."""
+        return WORDS
+
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
         """The sentences with their most probable mention sets, or with all mentions of at least this probability."""
         ...
@@ -71,6 +76,10 @@ class RecognizerOptions:
     def reads_tags(self) -> bool:
         return self.annotator.reads_tags
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.annotator.tokenizer
+
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
         """The sentences with the mentions that the annotator finds under these options."""
         return self.annotator.recognize(sentences, threshold=threshold, names=self.names, pronouns=self.pronouns)
@@ -92,17 +101,17 @@ def evaluate_model(
     threshold: float | None = None,
     samples: int = 1000,
     seed: int = 0,
-    tokenizer: Tokenizer = WORDS,
+    tokenizer: Tokenizer | None = None,
     labels: Iterable[str] | None = None,
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Evaluated:
     """Recognise mentions in the texts of gold documents and score them.
 
-    The model sees words and tags only. Documents without sentences are first split by `tokenizer`, which does not see
-    the gold mentions; `align` then compares by characters. With `labels`, only mentions with these labels are scored,
-    for a corpus that does not annotate all labels of the model; the documents keep all mentions found. `on_words` is
-    called with the number of words of each sentence read.
+    The model sees words and tags only. Documents without sentences are first split by the tokenizer of the model, or by
+    another `tokenizer`, which does not see the gold mentions; `align` then compares by characters. With `labels`, only
+    mentions with these labels are scored, for a corpus that does not annotate all labels of the model; the documents
+    keep all mentions found. `on_words` is called with the number of words of each sentence read.
 
     >>> from hyperspan.types import Document, Mention
     >>> class Capitals(SentenceRecognizer):
@@ -116,7 +125,8 @@ def evaluate_model(
     """
     problems = problems if problems is not None else Problems()
     annotated = list(gold)
-    blank = [_without_mentions(document, tokenizer, problems) for document in annotated]
+    cut = model.tokenizer if tokenizer is None else tokenizer
+    blank = [_without_mentions(document, cut, problems) for document in annotated]
     words = sum(len(sentence) for document in blank for sentence in document.sentences)
     untagged = sum(len(sentence) > 0 and not sentence.tags for document in blank for sentence in document.sentences)
     if untagged and model.reads_tags:
@@ -155,9 +165,9 @@ def _recognized(
 
     def counted(found: Iterable[Sentence]) -> Iterator[Sentence]:
         for sentence in found:
-            yield sentence
-            if on_words is not None:
+            if on_words is not None:  # first, as nobody asks what comes after the last sentence
                 on_words(len(sentence))
+            yield sentence
 
     found = counted(model.recognize(sentences_read(model, documents), threshold=threshold))
     return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]

@@ -26,6 +26,7 @@ from hyperspan.inference.labels import check_marks_names, name_labels, shown_lab
 from hyperspan.inference.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.inference.streams import Failure, attempt, windows
 from hyperspan.text.sentences import iter_sentences
+from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, trusted_document
 
 if TYPE_CHECKING:
@@ -130,6 +131,11 @@ class Annotator:
     def reads_tags(self) -> bool:
         """Whether the model was trained with part-of-speech tags; without tags it finds less."""
         return self.model.reads_tags
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the text that the model was trained on; it splits the texts to annotate."""
+        return self.model.tokenizer
 
     def domain_fit(self, text: str | Document) -> DomainFit | None:
         """Measure how well a text fits the model's training text.
@@ -268,9 +274,9 @@ class Annotator:
                 f"a text to annotate is {given!r:.50}, but must be a str or a Document, or for pipe a pair of one and Constraints"
             )
         if isinstance(given, str):
-            document = trusted_document(given, (), tuple(iter_sentences(given, self.model.tokenizer)))
+            document = trusted_document(given, (), tuple(iter_sentences(given, self.tokenizer)))
         elif not given.sentences:
-            cut = tuple(iter_sentences(given.text, self.model.tokenizer))
+            cut = tuple(iter_sentences(given.text, self.tokenizer))
             about = (given.id, given.metadata, given.alternatives, given.candidates)
             document = trusted_document(given.text, given.mentions, cut, *about)
         else:
@@ -288,7 +294,7 @@ class Annotator:
         """Yield the sentences that :meth:`split` makes one by one, for texts whose tokens would fill the memory."""
         if document.sentences:
             return iter(self.split(document).sentences)
-        cut = iter_sentences(document.text, self.model.tokenizer)
+        cut = iter_sentences(document.text, self.tokenizer)
         return with_context((self._check_length(sentence, document.id) for sentence in cut), self.context)
 
     def constraints(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 from attrs import evolve, field, frozen
 
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.trimming import joined
 from hyperspan.errors import InputError, LabelError, SpanError
+from hyperspan.structures.discontinuous_limits import CONTIGUOUS_ALONE, too_large
 from hyperspan.types import Document, Mention, Sentence, Span, mention_set
 
 
@@ -43,7 +43,6 @@ class Constraints:
 
 
 NO_CONSTRAINTS = Constraints()
-CONTIGUOUS_ALONE = "is discontinuous, and the model finds contiguous mentions; give one span, or use a model of kind discontinuous, such as craft"
 
 
 def constraints_by_sentence(
@@ -87,35 +86,6 @@ def constraints_on(constraints: Mapping[int, Constraints], reported_as: Mapping[
         return [evolve(mention, label=own.get(mention.label, mention.label)) for mention in mentions]
 
     return {index: Constraints(renamed(one.require), renamed(one.forbid)) for index, one in constraints.items()}
-
-
-def too_large(parts: Sequence[Span], max_width: int | None, discontinuous: DiscontinuousConfig | None) -> str:
-    """Explain why a model cannot find a mention of these parts, in tokens, and what to do; "" if it can.
-
-    >>> too_large([(0, 1), (6, 7)], 3, DiscontinuousConfig(gap=4))
-    'has a gap of 5 words, and this model finds gaps of up to 4; choose parts with a narrower gap'
-    """
-    if len(parts) > 1 and discontinuous is None:
-        return CONTIGUOUS_ALONE
-    widest = parts[0][1] - parts[0][0]
-    if max_width is not None and widest > max_width:
-        whole, shorter = ("", "one") if len(parts) == 1 else ("in its first part ", "first part")
-        return (
-            f"has {whole}{widest} words, and this model finds mentions of up to {max_width}; choose a shorter {shorter}"
-        )
-    if len(parts) == 1 or discontinuous is None:
-        return ""
-    if len(parts) > discontinuous.parts:
-        return (
-            f"has {len(parts)} parts, and this model finds mentions of up to {discontinuous.parts}; choose fewer parts"
-        )
-    if (gap := max(after[0] - before[1] for before, after in pairwise(parts))) > discontinuous.gap:
-        limit = f"this model finds gaps of up to {discontinuous.gap}"
-        return f"has a gap of {gap} words, and {limit}; choose parts with a narrower gap"
-    if (later := max(end - start for start, end in parts[1:])) > discontinuous.later_width:
-        limit = f"this model finds up to {discontinuous.later_width} there"
-        return f"has {later} words in a later part, and {limit}; choose a shorter later part"
-    return ""
 
 
 class _TokenPlaces:

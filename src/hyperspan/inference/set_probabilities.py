@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from hyperspan.batching import batches_by_length
-from hyperspan.inference.constraints import too_large
 from hyperspan.inference.decoding import AnyMentionSets, MentionDistribution
 from hyperspan.inference.model import InferenceModel
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.structures.constraints import PartialMarks, inside
+from hyperspan.structures.discontinuous_limits import too_large
 from hyperspan.structures.mentions import AnyMention, NotSupportedError, with_parts
 from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence

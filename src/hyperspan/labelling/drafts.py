@@ -9,9 +9,10 @@ from attrs import evolve, frozen
 from hyperspan.errors import HyperspanError
 from hyperspan.inference.annotator import Annotator
 from hyperspan.inference.assembly import SentencePrediction
-from hyperspan.inference.constraints import Constraints, too_large
+from hyperspan.inference.constraints import Constraints
 from hyperspan.inference.options import DecodingOptions
 from hyperspan.labelling.queue import QueueItem
+from hyperspan.structures.discontinuous_limits import too_large
 from hyperspan.types import Mention, Sentence
 
 CANDIDATES = 0.05

@@ -69,7 +69,9 @@ class LstmReader:
         self.hidden = len(weights["lstm.weight_hh_l0"][0])
         self.dimension = 2 * self.hidden
         self.directions = [lstm_weights(weights, "lstm.", suffix) for suffix in ("", "_reverse")]
-        self.added = [embedding @ one.inputs + one.bias for one in self.directions]  # (characters, 4 * hidden)
+        # (characters, 4 * hidden). Not by BLAS, whose rounding depends on the number of threads: annotating a text
+        # again, on whatever machine, should give the same probabilities.
+        self.added = [np.einsum("cd,dg->cg", embedding, one.inputs) + one.bias for one in self.directions]
         self._packed: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
 
     def _weights(self, library: EncoderLibrary) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from hyperspan.config import SETTLED, Config
 from hyperspan.errors import TrainingError
 from hyperspan.models.tensors import readable
-from hyperspan.types import Sentence
+from hyperspan.types import Mention, Sentence
 from hyperspan.vocabulary import Vocabulary
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -113,14 +113,19 @@ def fingerprint(sentences: Sequence[Sentence]) -> str:
     """A fingerprint of sentences: words, mentions, partial annotation, order and document context."""
     digest = hashlib.sha256()
     for sentence in sentences:
-        mentions = sorted((mention.start, mention.end, mention.label) for mention in sentence.mentions)
+        mentions = _described(sentence.mentions)
         more: list[object] = [(sentence.before, sentence.after)] if sentence.before or sentence.after else []
         if (scope := sentence.annotated) is not None:
             more.append((None if scope.types is None else sorted(scope.types), scope.regions))
         if sentence.forbidden:
-            more.append(sorted((mention.start, mention.end, mention.label) for mention in sentence.forbidden))
+            more.append(_described(sentence.forbidden))
         digest.update(repr((sentence.tokens, sentence.tags, mentions, *more)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+def _described(mentions: Iterable[Mention]) -> list[tuple[object, ...]]:
+    """What tells mentions apart, in a fixed order."""
+    return sorted((mention.start, mention.end, mention.label, *mention.fragments) for mention in mentions)
 
 
 def fingerprint_of_built(model: nn.Module, vocabulary: Vocabulary) -> str:

@@ -87,9 +87,8 @@ def _in_scope(sentence: Sentence, types: frozenset[str], is_limit: bool) -> Sent
     return evolve(sentence, annotated=evolve(scope, types=own))
 
 
-def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
-    """Raise an InputError if corpora declare types that never occur, or if a model cannot learn from the partial
-    annotation."""
+def check_declared(config: Config, train: Sequence[Sentence]) -> None:
+    """Raise an InputError if corpora declare types that none of their sentences has."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     listed = {label for corpus in config.data.train_corpora for label in corpus.annotated}
     if unknown := sorted(listed - labels):
@@ -97,6 +96,11 @@ def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
             f"data.train says that {', '.join(unknown)} is annotated, but no training corpus has such a mention; the labels are "
             f"{', '.join(sorted(labels))}: correct annotated"
         )
+
+
+def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
+    """Raise an InputError if a model cannot learn from the partial annotation."""
+    labels = {mention.label for sentence in train for mention in sentence.mentions}
     kind = config.model.kind
     if model_class(kind).can_condition(config):
         return

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.errors import CorpusError, InputError, require
+from hyperspan.errors import CorpusError, InputError, require, require_plots
 from hyperspan.files import Target
 from hyperspan.training.events import EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
 
@@ -111,11 +111,6 @@ def require_tensorboard() -> None:
     require("tensorboard", "writing TensorBoard logs", "plots")
 
 
-def require_plots() -> None:
-    """Raise an error unless :func:`draw_learning_curve` can draw."""
-    require("matplotlib", "drawing learning curves", "plots")
-
-
 class TensorBoardLog:
     """Writes losses, learning rates, speed and scores by step for TensorBoard; a resumed run hides what it repeats."""
 
@@ -148,7 +143,7 @@ class TensorBoardLog:
 
 def draw_learning_curve(log: str | Path, target: str | Path) -> None:
     """Draw a PNG of the training loss and, if available, the dev scores by epoch; the best epoch is marked."""
-    require_plots()
+    require_plots("drawing learning curves")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator

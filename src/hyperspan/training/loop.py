@@ -265,9 +265,22 @@ class Trainer:
         names = ("step", "epoch", "best_f1", "best_epoch", "loss_sum", "unrepresentable", "stale_scores", "reductions")
         return {name: getattr(self, name) for name in names}
 
+    def _check_state(self, state: dict[str, Any]) -> None:
+        """Raise an error unless a state is one that :meth:`save_checkpoint` writes: a file may say anything."""
+        progress = self._progress() | {"best_f1": 0.0}
+        wanted = {name: {type(value)} for name, value in progress.items()} | {"config": {str}, "data": {str}}
+        wanted["best_f1"] |= {type(None)}
+        given = {name: type(value) for name, value in state.items() if name not in ("built", "start")}
+        if given.keys() != wanted.keys() or any(kind not in wanted[name] for name, kind in given.items()):
+            raise InputError(
+                f"{self.folder / CHECKPOINT} is not a checkpoint of this version of hyperspan; begin anew with --force, or name "
+                "another folder"
+            )
+
     def resume(self) -> None:
         """Restore the state of the checkpoint in the folder."""
         tensors, state = read_tensors(self.folder / CHECKPOINT)
+        self._check_state(state)
         config = Config.stored(state.pop("config"), str(self.folder / CHECKPOINT))
         if state.pop("data") != self.data:
             raise InputError(

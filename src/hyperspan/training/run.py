@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,15 @@ from hyperspan.models import Model, Recognizer, load_model, new_model, save_mode
 from hyperspan.models.registry import model_class
 from hyperspan.models.validation import validate
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
-from hyperspan.training.data import TrainingData, check_annotated, expected_rates, read_data, read_sentences, teaches
+from hyperspan.training.data import (
+    TrainingData,
+    check_annotated,
+    check_declared,
+    expected_rates,
+    read_data,
+    read_sentences,
+    teaches,
+)
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
@@ -83,7 +92,8 @@ def train(
       is read. `overrides` change values, as in ``"training.seed=3"``.
     - `folder`: where the model goes. If it already contains a run, `resume` continues it and `force` starts over;
       without both it is an error.
-    - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads.
+    - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads
+      meanwhile.
     - `data`: the training sentences, if you have them in memory. Default: read the corpora of the configuration.
     - `listeners`: receive all training events. `tensorboard` also writes logs for TensorBoard.
 
@@ -98,30 +108,42 @@ def train(
     """
     config, folder = as_config(config).override(overrides), Path(folder)
     check_one_process()
-    validate(typical(config))
-    check_files(config)
-    place = choose_device(device)
-    check_folder(folder, begun=(folder / CHECKPOINT).is_file(), resume=resume, force=force)
-    if resume:
-        given = settings_of(folder / CHECKPOINT).items()
-        config = config.with_values({key: value for key, value in given if config.is_auto(key)})
-    if tensorboard:
-        require_tensorboard()
-    if threads is not None:
-        torch.set_num_threads(threads)
-    if place.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    check_start_stays(config, folder)
-    model, train, dev, objective, learnt = _read(config, place, listeners, data)
-    with while_there_is_room(folder):
-        trainer = Trainer(model, train, dev, folder, listeners, objective, learnt)
+    with torch_settings_kept():
+        validate(typical(config))
+        check_files(config)
+        place = choose_device(device)
+        check_folder(folder, begun=(folder / CHECKPOINT).is_file(), resume=resume, force=force)
         if resume:
-            trainer.resume()
-        trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
-        adviser = _adviser(trainer)
-        trainer.listeners = [*trainer.listeners, adviser]
-        trainer.run()
-        return _finished(trainer, adviser, force=force)
+            given = settings_of(folder / CHECKPOINT).items()
+            config = config.with_values({key: value for key, value in given if config.is_auto(key)})
+        if tensorboard:
+            require_tensorboard()
+        if threads is not None:
+            torch.set_num_threads(threads)
+        if place.type == "cuda":
+            torch.set_float32_matmul_precision("high")
+        check_start_stays(config, folder)
+        model, train, dev, objective, learnt = _read(config, place, listeners, data)
+        with while_there_is_room(folder):
+            trainer = Trainer(model, train, dev, folder, listeners, objective, learnt)
+            if resume:
+                trainer.resume()
+            trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
+            adviser = _adviser(trainer)
+            trainer.listeners = [*trainer.listeners, adviser]
+            trainer.run()
+            return _finished(trainer, adviser, force=force)
+
+
+@contextmanager
+def torch_settings_kept() -> Iterator[None]:
+    """Leave to the caller the number of threads and the precision of matrix products that it has set."""
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
 
 
 def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:
@@ -154,6 +176,7 @@ def _read(
         start = read_start(config)
         config = inherited(config, start.config, text_is_read=data is not None)
         validate(typical(config))
+    from_corpora = data is None
     data = data or read_data(config, problems)
     train, dev = _teaching(data.train, config, problems), data.dev
     if config.training.schedule == "plateau" and not dev:
@@ -163,6 +186,8 @@ def _read(
         )
     check_data(config, train, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
     check_annotated(config, train)
+    if from_corpora:
+        check_declared(config, train)
     corpus = CorpusFacts.of(train)
     fitting = fitted(config, corpus)
     config = fitting.config

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hyperspan.errors import require
+from hyperspan.errors import require_plots
 from hyperspan.files import Target
 from hyperspan.training.curve.fit import LEVEL
 from hyperspan.training.curve.runs import LearningCurve
@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 _RUNS, _CURVE, _DOUBLED = "#e69f00", "#0072b2", "#009e73"
 
 
-def require_curve_plots() -> None:
-    """Raise an error unless :func:`draw_curve` can draw."""
-    require("matplotlib", "drawing the curve", "plots")
-
-
 def draw_curve(curve: LearningCurve, *targets: Path) -> None:
     """Draw a PNG or SVG, by file name: the F1 of each run, the mean of each size, and the fitted curve with its
     interval."""
-    require_curve_plots()
+    require_plots("drawing the curve")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

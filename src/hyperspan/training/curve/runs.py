@@ -17,7 +17,7 @@ from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
 from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes
 from hyperspan.training.curve.records import RUNS, CurveRun, open_folder, read_runs, settings_of, write_runs
-from hyperspan.training.data import TrainingData, check_annotated, read_dev, read_train
+from hyperspan.training.data import TrainingData, check_annotated, check_declared, read_dev, read_train, teaches
 from hyperspan.training.data_checks import check_data
 from hyperspan.training.defaults import typical
 from hyperspan.training.events import Listener, TrainingEvent
@@ -108,6 +108,7 @@ def learning_curve(
     dev = read_dev(config)
     corpus = [sentence for document in documents for sentence in document]
     check_data(config, corpus, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
+    check_declared(config, corpus)
     check_annotated(config, corpus)
     if not any(sentence.mentions for sentence in dev):
         raise InputError(
@@ -171,12 +172,7 @@ class _Jobs:
         """Train one run; resume it if its folder has a checkpoint."""
         part = [self.corpus[number] for number in self.parts.part(size, seed)]
         mentions = sum(len(sentence.mentions) for sentence in part)
-        try:
-            kind = model_class(self.config.model.kind)
-            check_data(self.config, part, finds_parts=kind.finds_discontinuous(self.config))
-        except (
-            InputError
-        ):  # in the whole corpus there is something to learn, but not in this part: its model finds nothing
+        if not self._can_learn_from(part):  # its model finds nothing
             return CurveRun(size, seed, len(part), mentions, 0.0, 0, 0.0)
         place = self._place(size, seed)
         begun = (place / CHECKPOINT).is_file()
@@ -194,6 +190,15 @@ class _Jobs:
         epochs = [event for event in read_log(place / "log.jsonl") if event["event"] == "epoch"]
         seconds = round(sum(event["seconds"] for event in epochs), 3)
         return CurveRun(size, seed, len(part), mentions, result.dev_f1 or 0.0, len(epochs), seconds)
+
+    def _can_learn_from(self, part: Sequence[Sentence]) -> bool:
+        """Whether a part of the corpus has something to learn, as the whole corpus has."""
+        finds_parts = model_class(self.config.model.kind).finds_discontinuous(self.config)
+        try:
+            check_data(self.config, part, finds_parts=finds_parts)
+        except InputError:
+            return False
+        return any(map(teaches, part))
 
     def _place(self, size: int, seed: int) -> Path:
         return self.folder / RUNS / f"{size}-seed-{seed}"
