@@ -15,7 +15,7 @@ from scripts.signs import count
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(hyperspan.__file__).parent
 ROOMS = {
-    "values": "types errors config toml configs files file_types archives plugins lazy progress",
+    "values": "types errors config toml files file_types archives plugins lazy progress",
     "kernels": "kernels",
     "text": "text vocabulary words",
     "corpora": "corpora examples",
@@ -30,7 +30,6 @@ ROOMS = {
     "bulk": "bulk",
     "serve": "serve",
     "integrations": "integrations",
-    "experiments": "pretraining benchmarks reproduce",
     "cli": "cli info __init__ __main__",
 }
 """What each room has at the top of the package. A file imports its own room and those before it, nothing after it."""

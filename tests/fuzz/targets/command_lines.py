@@ -78,11 +78,8 @@ evaluate model a.jsonl --threshold 0.5 --samples 0 -o out.jsonl
 evaluate --predictions a.jsonl --gold a.data --samples 20 --format markdown
 compare a.jsonl a.data --gold a.data --rounds 20 --format json
 compact model out --words 3
-<<<<<<< HEAD
 compact model out --drop person
-=======
 calibrate model a.data -o out --format json
->>>>>>> 95ceb8d (Add hyperspan calibrate, show the calibration of predicted mentions first, and document how models are calibrated)
 explain model --type person --top 3 --json
 draw Ada_left_the_zoo -m 0:1:PER -m 2:4:FAC -o out.svg
 draw a_b_c --types X,Y -m 0:2:X --structure tree --show path
@@ -93,9 +90,6 @@ train train.toml --resume
 train missing.toml -o out
 curve train.toml -o out --sizes 1,2 --seeds 1 --device cpu
 curve train.toml --sizes 5,10 --keep --force --format json
-reproduce --list
-reproduce statistics --data genia --data-dir in
-reproduce main --rows sh-6,sh-n --seeds 1 --no-train
 models model --json
 models missing
 serve --model missing --port 0
