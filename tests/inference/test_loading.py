@@ -33,6 +33,13 @@ def refusal(*arguments: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
+def refusal_with_torch(folder: Path) -> str:
+    """What `load_model` answers."""
+    with pytest.raises(InputError) as error:
+        load_model(folder)
+    return str(error.value)
+
+
 def test_kinds_are_those_of_the_registries() -> None:
     assert set(KINDS) == {*SCORERS.built_in, *MODELS.built_in} and len(set(KINDS)) == len(KINDS)
 
@@ -67,10 +74,7 @@ def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_p
 @pytest.mark.parametrize("has_torch", [True, False])
 def test_a_model_of_another_version_is_refused_by_name(line: str, reason: str, has_torch: bool, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(line + "\n")
-    if has_torch:
-        with pytest.raises(InputError) as error:
-            load_model(tmp_path)
-    sentence = str(error.value) if has_torch else refusal(str(tmp_path))
+    sentence = refusal_with_torch(tmp_path) if has_torch else refusal(str(tmp_path))
     assert sentence.startswith(f"{tmp_path / 'config.toml'} does not fit this version of hyperspan, so train the model")
     assert f": {reason}" in sentence and "\n" not in sentence
 
@@ -80,10 +84,7 @@ def test_a_neural_model_with_clusters_is_refused(has_torch: bool, tmp_path: Path
     shutil.copytree(folder_of("genia"), tmp_path / "old")
     config = tmp_path / "old" / "config.toml"
     config.write_text(config.read_text("utf-8").replace('clusters = ""', 'clusters = "brown.tsv"'), "utf-8")
-    if has_torch:
-        with pytest.raises(InputError) as error:
-            load_model(tmp_path / "old")
-    sentence = str(error.value) if has_torch else refusal(str(tmp_path / "old"))
+    sentence = refusal_with_torch(tmp_path / "old") if has_torch else refusal(str(tmp_path / "old"))
     assert sentence.startswith(
         f"{config}: words.clusters is brown.tsv, but encoder.kind is neural, which reads no clusters"
     )
