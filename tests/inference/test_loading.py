@@ -34,6 +34,7 @@ def refusal(*arguments: str, **environment: str) -> str:
 
 
 def refusal_with_torch(folder: Path) -> str:
+    """What `load_model` answers."""
     with pytest.raises(InputError) as error:
         load_model(folder)
     return str(error.value)
