@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from attrs import evolve
 
-import hyperspan
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
@@ -140,11 +137,3 @@ def test_evaluate_model_reads_each_sentence_once() -> None:
     model = Capitals()
     [document] = evaluate_model(model, [Document(TEXT)]).documents
     assert len(model.seen) == len(document.sentences)
-
-
-def test_evaluation_knows_models_by_what_they_offer_alone() -> None:
-    """It imports nothing of inference, so that training and inference may score with it."""
-    files = Path(hyperspan.__path__[0], "evaluation").glob("*.py")
-    nodes = [node for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body]
-    imported = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
-    assert "hyperspan.types" in imported and not [name for name in imported if name.startswith("hyperspan.inference")]
