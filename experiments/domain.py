@@ -20,11 +20,11 @@ import typer
 from experiments.cli import run_module
 from experiments.speed.bundled import CORPORA, DATA
 from experiments.speed.texts import running_text
-from hyperspan.cards import ModelCard
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import InputError
-from hyperspan.inference.domain import DomainCheck
-from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.runtime.cards import ModelCard
+from hyperspan.runtime.domain import DomainCheck
+from hyperspan.runtime.folders import bundled_models, folder_of
 from hyperspan.text.profile import WINDOW, TextProfile, WordCounts, words_of
 from hyperspan.types import Document
 

@@ -29,7 +29,7 @@ from hyperspan.cli import run_app
 from hyperspan.cli.options import Force, Threads
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.files import Target
-from hyperspan.lazy import imported
+from hyperspan.plugins import imported
 from hyperspan.text.tokenize import Tokenizer
 
 SUFFIXES = (".npz", ".txt", ".txt.gz", ".vec", ".vec.gz")
@@ -236,7 +236,7 @@ def principal_components(vectors: np.ndarray, count: int) -> np.ndarray:
 
 
 def write_vectors(target: Target, words: Sequence[str], vectors: np.ndarray) -> None:
-    """Write vectors in a format that :func:`hyperspan.encoders.vectors.read_vectors` reads: npz in 16 bits, or text."""
+    """Write vectors in a format that :func:`hyperspan.nn.vectors.read_vectors` reads: npz in 16 bits, or text."""
     with target.open_binary() as file:
         if target.name.endswith(".npz"):
             np.savez_compressed(file, words=np.array("\n".join(words).encode()), vectors=vectors.astype(np.float16))

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hyperspan.encoders.vectors import read_vectors
+from hyperspan.nn.vectors import read_vectors
 from hyperspan.training.data import read_sentences
 
 KEPT = 60

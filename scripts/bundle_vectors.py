@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from hyperspan.encoders.bundled import DIMENSION, VECTORS, ByteVectors, new_rows, untrained_vectors
-from hyperspan.encoders.vectors import WordVectors, read_vectors
-from hyperspan.model_folders import PRETRAINED, bundled_models
-from hyperspan.words import Words
+from hyperspan.nn.bundled import DIMENSION, VECTORS, ByteVectors, new_rows, untrained_vectors
+from hyperspan.nn.vectors import WordVectors, read_vectors
+from hyperspan.runtime.folders import PRETRAINED, bundled_models
+from hyperspan.text.words import Words
 
 
 def in_bytes(vectors: WordVectors) -> ByteVectors:

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from hyperspan.encoders.vectors import read_vectors
+from hyperspan.nn.vectors import read_vectors
 
 DEPTH, LEAST, ROUNDS = 14, 20, 12
 

@@ -22,9 +22,9 @@ from safetensors.numpy import load_file, save_file
 from experiments.pretraining.processes import useful_processes
 from experiments.pretraining.stream import SubwordEncoder, read_stream
 from experiments.pretraining.texts import find_texts
-from hyperspan.encoders.hub import read_pretrained
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.files import Target
+from hyperspan.nn.hub import read_pretrained
 from hyperspan.text.tokenize import TOKENIZERS, Tokenizer
 
 EUROPEAN = 0x500

@@ -9,7 +9,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from hyperspan.model_folders import PRETRAINED
+from hyperspan.runtime.folders import PRETRAINED
 from scripts.site_cli import cli_page
 from scripts.site_configuration import configuration_page
 from scripts.site_json_lines import json_lines_page

@@ -26,12 +26,12 @@ from experiments.speed.paper_model import batches_for, decoder
 from hyperspan.corpora import read_corpus
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
-from hyperspan.encoders.spans import SpanLinear
 from hyperspan.evaluation import evaluate
-from hyperspan.inference.annotator import Annotator
 from hyperspan.kernels.chain_dense import best as best_chains
-from hyperspan.model_folders import folder_of
-from hyperspan.models import Recognizer, load_model
+from hyperspan.nn import Recognizer, load_model
+from hyperspan.nn.spans import SpanLinear
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import folder_of
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Sentence
 

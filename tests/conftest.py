@@ -77,7 +77,7 @@ def repository() -> None:
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a pretrained encoder, so small that it is trained in a moment."""
-    from tests.encoders.tiny import make_tiny
+    from tests.nn.tiny import make_tiny
 
     return make_tiny(tmp_path_factory.mktemp("tiny"))
 

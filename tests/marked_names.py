@@ -7,7 +7,7 @@ import functools
 import torch
 
 from hyperspan.config import Config
-from hyperspan.models import Recognizer, new_model
+from hyperspan.nn import Recognizer, new_model
 from hyperspan.types import Mention, Sentence
 
 NAMES = {"person-name": "person", "place-name": "place"}

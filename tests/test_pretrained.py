@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import hyperspan
-from hyperspan.cards import HEADINGS, ModelCard
 from hyperspan.corpora import read_corpus
 from hyperspan.evaluation.models import evaluate_model
-from hyperspan.model_folders import PRETRAINED, bundled_models
+from hyperspan.runtime.cards import HEADINGS, ModelCard
+from hyperspan.runtime.folders import PRETRAINED, bundled_models
 from tests.corpora.data import data_path
 
 DATA = {

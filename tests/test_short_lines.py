@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import hyperspan
-from hyperspan.batching import MAX_BATCH_WORDS, batches_by_length
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.registry import write_corpus
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.batching import MAX_BATCH_WORDS, batches_by_length
 from hyperspan.types import Document, Sentence
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from hyperspan import Document, Mention, Sentence, load
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.tables import Section, print_sections
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.data import read_sentences
 
 from .plain import documents

@@ -30,14 +30,14 @@ from hyperspan import (
     write_corpus,
 )
 from hyperspan.corpora import READERS, WRITERS, Problems, split_corpus, with_sentences
+from hyperspan.corpora.examples import example_path
 from hyperspan.errors import HyperspanError
 from hyperspan.evaluation import compare
-from hyperspan.examples import example_path
-from hyperspan.inference.loading import KINDS
 from hyperspan.kernels import reference
 from hyperspan.labelling.suggestions import rank
-from hyperspan.model_folders import bundled_models
 from hyperspan.render.terminal import render_sentence
+from hyperspan.runtime.folders import bundled_models
+from hyperspan.runtime.loading import KINDS
 from hyperspan.structures import NotSupportedError
 from hyperspan.training.curve.fit import forecast
 from hyperspan.types import AnnotationScope
@@ -95,14 +95,14 @@ CRITERIA = ("mix", "entropy")
 
 def everyday() -> dict[str, str]:
     """Texts of everyday English by name."""
-    from tests.inference.everyday import EVERYDAY
+    from tests.runtime.everyday import EVERYDAY
 
     return EVERYDAY
 
 
 def make_tiny_encoder(folder: Path) -> Path:
     """Write a small pretrained encoder with random weights into a folder."""
-    from tests.encoders.tiny import make_tiny
+    from tests.nn.tiny import make_tiny
 
     return make_tiny(folder)
 

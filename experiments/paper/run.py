@@ -23,9 +23,9 @@ from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.evaluation.scores import sentence_counts
-from hyperspan.inference.annotator import Annotator
-from hyperspan.models import load_model
-from hyperspan.models.validation import validate
+from hyperspan.nn import load_model
+from hyperspan.nn.validation import validate
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.data import read_dev
 from hyperspan.training.defaults import typical
 from hyperspan.training.events import Listener

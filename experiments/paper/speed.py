@@ -19,7 +19,7 @@ from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation.tables import Section
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 from hyperspan.training.run import choose_device
 from hyperspan.types import Sentence
 

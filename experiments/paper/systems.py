@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
 
-from hyperspan.models.katiyar_cardie import label_sets
-from hyperspan.models.katiyar_cardie import mentions_of as mentions_of_labels
-from hyperspan.models.layered import MOST_LAYERS, layers_of
+from hyperspan.baselines.katiyar_cardie import label_sets
+from hyperspan.baselines.katiyar_cardie import mentions_of as mentions_of_labels
+from hyperspan.baselines.layered import MOST_LAYERS, layers_of
 from hyperspan.structures.constituency import is_nested
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import (

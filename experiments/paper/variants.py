@@ -15,10 +15,10 @@ from experiments.paper.rows import IGNORES_WIDE_STARTS, Row
 from hyperspan.config import Config
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.models import Recognizer, load_model
-from hyperspan.models.scorers import SCORERS
-from hyperspan.models.scorers.segmental import SegmentalScorer
-from hyperspan.models.storage import save_model
+from hyperspan.nn import Recognizer, load_model
+from hyperspan.nn.folders import save_model
+from hyperspan.nn.scorers import SCORERS
+from hyperspan.nn.segmental import SegmentalScorer
 from hyperspan.structures import EdgeScores, negative_log_likelihood
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
@@ -89,9 +89,7 @@ def _wide_starts(scores: EdgeScores, gold: Sequence[set[Mention]]) -> torch.Tens
 
 def register() -> None:
     """Make the kinds of models of this file known, as a plug-in does by its entry points."""
-    built_in = SCORERS.built_in
-    assert isinstance(built_in, dict)
-    built_in.setdefault(IGNORES_WIDE_STARTS, IgnoringWideStarts)
+    SCORERS.built_in = {**SCORERS.built_in, IGNORES_WIDE_STARTS: IgnoringWideStarts}
 
 
 # -- another way to decode ------------------------------------------------------------------------------------------

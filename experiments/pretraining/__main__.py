@@ -56,7 +56,7 @@ def pretrain(
     Example: python -m experiments.pretraining data/minilm text/ -o data/minilm-mine --seconds 600
     """
     require_torch("pretraining")
-    from hyperspan.encoders.hub import require_transformers
+    from hyperspan.nn.hub import require_transformers
 
     require_transformers()
     from experiments.pretraining.display import RunDisplay

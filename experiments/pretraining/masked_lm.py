@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from experiments.pretraining.masking import IGNORED, MaskedBatch
-from hyperspan.encoders.hub import read_pretrained, without_messages
 from hyperspan.errors import InputError
+from hyperspan.nn.hub import read_pretrained, without_messages
 
 
 class MaskedLanguageModel:

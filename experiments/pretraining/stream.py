@@ -12,8 +12,8 @@ import numpy as np
 from experiments.pretraining.processes import map_parts
 from experiments.pretraining.texts import Lines, parts_of, token_lines
 from hyperspan.config import TransformerConfig
-from hyperspan.encoders.subwords import SubwordTokenizer
 from hyperspan.errors import InputError
+from hyperspan.nn.subwords import SubwordTokenizer
 from hyperspan.text.tokenize import Tokenizer
 
 

@@ -29,7 +29,7 @@ from experiments.speed.invented import genia_length
 from experiments.speed.measure import ModelName, machine
 from hyperspan.bulk import Progress, annotate_files
 from hyperspan.bulk.ray_data import annotate_dataset
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 from hyperspan.types import Document
 
 SENTENCES = 8

@@ -35,7 +35,7 @@ from hyperspan.bulk.pool import PoolEngine, PoolStatistics
 from hyperspan.bulk.run import Progress, run_job
 from hyperspan.bulk.shards import JobSettings
 from hyperspan.errors import InputError
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 
 SENTENCES = 8
 """The number of sentences per document: about 240 words, as in an abstract."""

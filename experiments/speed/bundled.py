@@ -29,11 +29,11 @@ from hyperspan.corpora import Problems, read_corpus
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.assembly import assemble
-from hyperspan.inference.loading import load
 from hyperspan.kernels.threads import use_threads
-from hyperspan.model_folders import bundled_models
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.assembly import assemble
+from hyperspan.runtime.folders import bundled_models
+from hyperspan.runtime.loading import load
 from hyperspan.types import Sentence
 
 DATA = "HYPERSPAN_DATA"

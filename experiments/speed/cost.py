@@ -17,11 +17,11 @@ import typer
 
 from experiments.speed.measure import in_turns, machine, on_gpu, peak_memory
 from experiments.speed.paper_model import trainer_for
-from hyperspan.batching import shuffled_batches
 from hyperspan.config import Config
-from hyperspan.inference.annotator import Annotator
-from hyperspan.models import new_model
-from hyperspan.models.validation import validate
+from hyperspan.nn import new_model
+from hyperspan.nn.validation import validate
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.batching import shuffled_batches
 from hyperspan.training.data import read_train
 from hyperspan.training.defaults import CorpusFacts, fitted, typical
 from hyperspan.training.run import choose_device

@@ -32,7 +32,7 @@ from experiments.speed.measure import (
 )
 from experiments.speed.paper_model import batches_for, decoder, necessary_operations, paper_model
 from hyperspan import kernels
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Sentence
 
 REFERENCE_SHARE = 8

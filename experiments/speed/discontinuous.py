@@ -13,10 +13,10 @@ import torch
 
 from experiments.speed.measure import in_turns, median_ratio
 from experiments.speed.paper_model import trainer_for
-from hyperspan.batching import shuffled_batches
 from hyperspan.config import Config
-from hyperspan.inference.annotator import Annotator
-from hyperspan.models import Model, new_model
+from hyperspan.nn import Model, new_model
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.batching import shuffled_batches
 from hyperspan.training.data import read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.loop import Trainer

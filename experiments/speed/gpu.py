@@ -18,9 +18,9 @@ from torch.profiler import ProfilerActivity, profile
 from experiments.speed.invented import MAX_WIDTHS, BenchmarkCorpus
 from experiments.speed.measure import Call, in_turns, on_gpu
 from experiments.speed.paper_model import batches_for, decoder, necessary_operations, paper_model, trainer_for
-from hyperspan.batching import shuffled_batches
 from hyperspan.errors import InputError
-from hyperspan.models import Recognizer
+from hyperspan.nn import Recognizer
+from hyperspan.runtime.batching import shuffled_batches
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 

@@ -12,9 +12,9 @@ import torch
 from experiments.speed.invented import MAX_WIDTHS, BenchmarkCorpus
 from experiments.speed.measure import Data, Rounds, Threads, in_turns, machine, peak_memory, sentence_latency
 from experiments.speed.paper_model import paper_model
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
-from hyperspan.model_folders import bundled_models
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import bundled_models
+from hyperspan.runtime.loading import load
 
 STARTS = 5
 """The number of times the command is started."""

@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from experiments.speed.measure import Call
-from hyperspan.batch import Batch
-from hyperspan.batching import batches_by_length
 from hyperspan.config import Config
-from hyperspan.encoders.neural import NeuralEncoder
-from hyperspan.encoders.spans import SpanLinear
-from hyperspan.models import Recognizer, new_model
-from hyperspan.models.base import Model
+from hyperspan.nn import Recognizer, new_model
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.model import Model
+from hyperspan.nn.neural import NeuralEncoder
+from hyperspan.nn.spans import SpanLinear
+from hyperspan.runtime.batching import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence

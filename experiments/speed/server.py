@@ -26,8 +26,8 @@ import typer
 
 from experiments.speed.invented import invented_sentences
 from experiments.speed.measure import ModelName, machine
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.loading import load
 
 CALLERS = (1, 8, 64)
 ROUNDS = 3

@@ -19,9 +19,9 @@ import hyperspan
 from experiments.study.curves import SUFFIXES, CurveCorpus, whole_lines
 from hyperspan.corpora.documents import document_of
 from hyperspan.evaluation import evaluate
-from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.suggestions import rank
 from hyperspan.labelling.uncertainty import Criterion, entropy
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.data import TrainingData
 from hyperspan.types import Sentence
 

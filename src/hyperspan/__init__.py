@@ -8,13 +8,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.lazy import imported
+from hyperspan.plugins import imported
 
 __version__ = "0.1.0"
 
 _HOME = {
     "AnnotationScope": "hyperspan.types",
-    "Annotator": "hyperspan.inference.annotator",
+    "Annotator": "hyperspan.runtime.annotator",
     "Config": "hyperspan.config",
     "Document": "hyperspan.types",
     "EdgeScores": "hyperspan.structures",
@@ -25,7 +25,7 @@ _HOME = {
     "annotate_files": "hyperspan.bulk",
     "draw_hypergraph": "hyperspan.render.hypergraph",
     "evaluate": "hyperspan.evaluation",
-    "load": "hyperspan.inference.loading",
+    "load": "hyperspan.runtime.loading",
     "read_corpus": "hyperspan.corpora",
     "render_html": "hyperspan.render.html",
     "train": "hyperspan.training.run",
@@ -59,10 +59,10 @@ if TYPE_CHECKING:
     from hyperspan.corpora import read_corpus, write_corpus
     from hyperspan.errors import HyperspanError
     from hyperspan.evaluation import evaluate
-    from hyperspan.inference.annotator import Annotator
-    from hyperspan.inference.loading import load
     from hyperspan.render.html import render_html
     from hyperspan.render.hypergraph import draw_hypergraph
+    from hyperspan.runtime.annotator import Annotator
+    from hyperspan.runtime.loading import load
     from hyperspan.structures import EdgeScores, SegmentalHypergraph
     from hyperspan.training.run import train
     from hyperspan.types import AnnotationScope, Document, Mention, Sentence

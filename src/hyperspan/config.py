@@ -1,6 +1,6 @@
 """What a model is and how it is trained: frozen dataclasses that are read from TOML and written to it.
 
-:mod:`hyperspan.toml` reads and checks each value; :func:`hyperspan.models.validation.validate` checks that they go
+:mod:`hyperspan.toml` reads and checks each value; :func:`hyperspan.nn.validation.validate` checks that they go
 together.
 """
 

@@ -1,4 +1,4 @@
-"""Tables of formats, structures, models and encoders by name, which other packages extend through entry points.
+"""Objects by their address, and tables of formats, structures, models and encoders that other packages extend.
 
 The entry point groups are ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models`` and
 ``hyperspan.encoders``. They are read only for names that are not built in, and to list all names.
@@ -9,14 +9,76 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from hyperspan.errors import InputError, PluginWarning
+from hyperspan.errors import InputError, MissingExtraError, PluginWarning
 
 if TYPE_CHECKING:
     from importlib import metadata
 
 T = TypeVar("T")
+
+
+def imported(address: str) -> Any:
+    """Import the object at an address ``module:name`` (the syntax of entry points); a missing torch is a clear error.
+
+    >>> imported("json:dumps")([1])
+    '[1]'
+    """
+    module, _, name = address.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtraError(name, "train") from None
+
+
+class DeferredFunction:
+    """A function that is imported when it is first called or inspected.
+
+    >>> DeferredFunction("json:dumps")([1])
+    '[1]'
+    """
+
+    def __init__(self, address: str):
+        self.address = address
+
+    def __repr__(self) -> str:
+        return f"DeferredFunction({self.address!r})"
+
+    @cached_property
+    def __wrapped__(self) -> Any:
+        """The function itself, where :func:`inspect.unwrap` looks for it."""
+        return imported(self.address)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+
+class Addresses(Mapping[str, T], Generic[T]):
+    """A mapping of names to objects that are imported by their addresses on first use.
+
+    >>> codecs = Addresses({"json": "json:dumps"})
+    >>> list(codecs), codecs["json"]([1])
+    (['json'], '[1]')
+    """
+
+    def __init__(self, addresses: Mapping[str, str]):
+        self.addresses = addresses
+
+    def __getitem__(self, name: str) -> T:
+        return cast(T, imported(self.addresses[name]))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.addresses
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.addresses)
+
+    def __len__(self) -> int:
+        return len(self.addresses)
 
 
 class PluginTable(Mapping[str, T], Generic[T]):

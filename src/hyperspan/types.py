@@ -19,7 +19,7 @@ from attrs import Converter, evolve, field, frozen
 from attrs.converters import optional
 
 from hyperspan.errors import InputError, SpanError, counted
-from hyperspan.lazy import imported
+from hyperspan.plugins import imported
 
 Span = tuple[int, int]
 SHOWN = 60

@@ -11,9 +11,9 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.assembly import SentencePrediction
-from hyperspan.inference.options import DecodingOptions
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.assembly import SentencePrediction
+from hyperspan.runtime.options import DecodingOptions
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 

@@ -24,7 +24,7 @@ from hyperspan.bulk.inputs import find_inputs
 from hyperspan.bulk.job import Job
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.errors import InputError, JobError, OutputExistsError
-from hyperspan.model_folders import DEFAULT_MODEL
+from hyperspan.runtime.folders import DEFAULT_MODEL
 from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, texts_in, write_jsonl
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -518,7 +518,7 @@ def test_rejected_records_of_an_earlier_attempt_are_removed(
 
 ABORTING = """
 import os
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 
 results = Annotator.results
 

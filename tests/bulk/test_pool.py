@@ -24,10 +24,10 @@ from hyperspan.bulk.remote import RemoteAnnotator
 from hyperspan.bulk.requests import Answer, BatchRequest, portable
 from hyperspan.bulk.worker import ConnectedComputer
 from hyperspan.errors import InputError, JobError, OutputExistsError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
-from hyperspan.model_folders import folder_of
-from hyperspan.models import load_model, save_model
+from hyperspan.nn import load_model, save_model
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import folder_of
+from hyperspan.runtime.loading import load
 from hyperspan.types import Document, Mention
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
 from tests.bulk.processes import have_ended, named

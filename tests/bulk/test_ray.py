@@ -17,14 +17,14 @@ from hyperspan import kernels
 from hyperspan.bulk import Progress, annotate_files, engine
 from hyperspan.bulk import ray as ray_engine
 from hyperspan.errors import InputError, JobError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
+from hyperspan.runtime.annotator import Annotator
 from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, texts_in, write_jsonl
 from tests.bulk.processes import below, have_ended, kill_all, named
-from tests.inference.test_annotator import TEXT, small_model
 from tests.marked_names import FOUND_NAMES, named_model
 from tests.marked_names import TEXT as NAMED_TEXT
+from tests.runtime.test_annotator import TEXT, small_model
 
 ray = pytest.importorskip("ray")
 pytestmark = [

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.archives import is_office_document
 from hyperspan.bulk import annotate_files
 from hyperspan.corpora import source, tables
+from hyperspan.corpora.archives import is_office_document
+from hyperspan.corpora.file_types import why_not_text
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, JobError
-from hyperspan.file_types import why_not_text
 from hyperspan.types import Document
 from tests.bulk.fakes import lines_in, texts_in
 

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hyperspan.corpora import FORMATS
-from hyperspan.encoders.registry import ENCODERS
-from hyperspan.models import MODELS
-from hyperspan.models.scorers import SCORERS
+from hyperspan.nn import MODELS
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.scorers import SCORERS
 
 _PRELOADED = multiprocessing.get_context("forkserver")
 _PRELOADED.set_forkserver_preload(["tests.cli.preloaded"])

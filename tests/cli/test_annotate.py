@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from hyperspan.cards import ModelCard
 from hyperspan.config import Config
 from hyperspan.corpora import Problems, read_corpus
+from hyperspan.corpora.examples import example_path
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.outputs import choose_output
-from hyperspan.examples import example_path
-from hyperspan.models import new_model, save_model
+from hyperspan.nn import new_model, save_model
+from hyperspan.runtime.cards import ModelCard
 from hyperspan.types import Document, Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
 from tests.cli.process import hyperspan
 from tests.coordination import LEFT, ROD, coordination_model
 from tests.coordination import TEXT as COORDINATED
-from tests.inference.test_annotator import TEXT, small_model
+from tests.runtime.test_annotator import TEXT, small_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from hyperspan.cli import main
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
 from tests.bulk.fakes import contents, lines_in, manifest_of, write_jsonl
-from tests.inference.test_annotator import TEXT, small_model
+from tests.runtime.test_annotator import TEXT, small_model
 
 Run = Callable[..., tuple[int, str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"

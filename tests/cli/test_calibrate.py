@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hyperspan import load
-from hyperspan.cards import Figures, ModelCard
 from hyperspan.config import Config
-from hyperspan.model_folders import PRETRAINED
+from hyperspan.runtime.cards import Figures, ModelCard
+from hyperspan.runtime.folders import PRETRAINED
 from tests.cli.process import hyperspan
 
 DEV = """\

@@ -81,7 +81,7 @@ def test_stats(sample: Path) -> None:
 
 
 def test_stats_of_discontinuous_mentions(sample: Path) -> None:
-    corpus = "src/hyperspan/examples/coordination.jsonl"
+    corpus = "src/hyperspan/corpora/examples/coordination.jsonl"
     found = json.loads(hyperspan("stats", corpus, "--format", "json").stdout)[corpus]
     assert found["discontinuous"] == found["sentences_with_discontinuous"] == 53
     assert found["parts"] == {"2": 53} and found["gaps"] == {"2": 53} and found["later_widths"] == {"1": 48, "2": 5}

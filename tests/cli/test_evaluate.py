@@ -94,7 +94,7 @@ def test_other_formats_and_probabilities(files: tuple[str, str], tmp_path: Path)
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One that has learnt nothing."""
-    from hyperspan.models import new_model, save_model
+    from hyperspan.nn import new_model, save_model
 
     folder = tmp_path_factory.mktemp("models") / "untrained"
     gold = folder.with_suffix(".data")

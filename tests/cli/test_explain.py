@@ -10,14 +10,14 @@ import pytest
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.models.validation import validate
+from hyperspan.nn.validation import validate
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
 CONFIG = """\
 [data]
-train = "src/hyperspan/examples/harbour.data"
-dev = "src/hyperspan/examples/harbour.data"
+train = "src/hyperspan/corpora/examples/harbour.data"
+dev = "src/hyperspan/corpora/examples/harbour.data"
 
 [model]
 kind = "linear-chain"
@@ -62,7 +62,7 @@ def test_explain_lists_the_features_with_the_largest_weights(model: str) -> None
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     data = "[/red] [bold] met Anna .\nX X X X X\n0,2 PER|3,4 PER\n\n" * 3
     (tmp_path / "brackets.data").write_text(data, encoding="utf-8")
-    config = CONFIG.replace("src/hyperspan/examples/harbour.data", str(tmp_path / "brackets.data"))
+    config = CONFIG.replace("src/hyperspan/corpora/examples/harbour.data", str(tmp_path / "brackets.data"))
     config = config.replace("[features]", '[features]\nwords = "words bag"')
     (tmp_path / "crf.toml").write_text(config, encoding="utf-8")
     train(tmp_path / "crf.toml", tmp_path / "model", device="cpu")

@@ -13,7 +13,7 @@ import pytest
 
 from experiments import CONFIGS
 from hyperspan import __version__
-from hyperspan.info import EXTRAS
+from hyperspan.cli.info import EXTRAS
 from tests.cli.process import hyperspan
 
 
@@ -50,7 +50,7 @@ def test_info_survives_a_wrong_environment(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_info_loads_neither_torch_nor_numpy() -> None:
-    code = "import sys; from hyperspan.info import info; info(); print({'torch', 'numpy'} & set(sys.modules))"
+    code = "import sys; from hyperspan.cli.info import installation; installation(); print({'torch', 'numpy'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 

@@ -20,7 +20,7 @@ from hyperspan.types import Document
 from tests.cli.process import hyperspan
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "src/hyperspan/examples"
+EXAMPLES = ROOT / "src/hyperspan/corpora/examples"
 
 
 def annotated(path: Path) -> list[Document]:

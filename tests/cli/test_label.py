@@ -21,10 +21,10 @@ from hyperspan.corpora import read_corpus
 from hyperspan.labelling.decisions import Decision
 from hyperspan.labelling.log import EventLog
 from hyperspan.labelling.opening import LabellingSettings, open_desk
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
 from hyperspan.types import Mention
 from tests.cli.process import hyperspan
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import until
 
 TEXT = "Ada left the zoo of Oz. The keeper of the zoo saw Ada. Nobody slept. Oz saw the keeper. Ada fed Oz. Ada slept."

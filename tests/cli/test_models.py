@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hyperspan.cards import ModelCard
-from hyperspan.model_folders import DEFAULT_MODEL, PRETRAINED, bundled_models
+from hyperspan.runtime.cards import ModelCard
+from hyperspan.runtime.folders import DEFAULT_MODEL, PRETRAINED, bundled_models
 from tests.cli.process import hyperspan
 
 

@@ -10,11 +10,11 @@ import pytest
 from attrs import evolve
 
 from hyperspan.corpora.registry import read_corpus, write_corpus
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
 from tests.cli.process import hyperspan
-from tests.inference.test_annotator import small_model
 from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+from tests.runtime.test_annotator import small_model
 
 
 @pytest.fixture(scope="module")

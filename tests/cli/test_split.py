@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.process import hyperspan
 
-EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/examples"
+EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/corpora/examples"
 
 
 @pytest.fixture

@@ -207,7 +207,7 @@ def test_split_needs_as_many_documents_as_parts(tmp_path: Path) -> None:
 )
 def test_split_fractions_are_shares_of_a_whole(fractions: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        split_corpus("src/hyperspan/examples/harbour.data", fractions)
+        split_corpus("src/hyperspan/corpora/examples/harbour.data", fractions)
 
 
 FORMATS = ("jsonl", "brat", "four-lines", "columns", "w2ner", "cnn-ner", "gliner", "doccano", "label-studio")

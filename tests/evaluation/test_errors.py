@@ -20,8 +20,8 @@ from hyperspan.evaluation.error_kinds import DIFFERENCES, ModelLimits, mention_d
 from hyperspan.evaluation.error_records import error_lines
 from hyperspan.evaluation.errors import ErrorReport
 from hyperspan.evaluation.model_errors import model_errors
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.set_probabilities import set_probabilities
+from hyperspan.evaluation.set_probabilities import set_probabilities
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
 from tests.coordination import TEXT as COORDINATED
 from tests.coordination import coordination_annotator

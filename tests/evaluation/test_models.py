@@ -13,7 +13,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, evaluate, evaluate_model
 from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, RecognizerOptions, SentenceRecognizer
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 

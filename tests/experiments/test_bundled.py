@@ -9,7 +9,7 @@ import pytest
 
 from experiments.speed.bundled import WORDS, corpus_files, run, sample, scores, start, table
 from hyperspan.errors import InputError
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 
 FOUR_LINES = "IL-2 binds\nNN VB\n0,1 protein\n\nThe IL-2 promoter .\nDT NN NN .\n1,2 protein|1,3 DNA\n\n"
 

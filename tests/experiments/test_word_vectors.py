@@ -11,9 +11,9 @@ import pytest
 
 from experiments.cli import make_single
 from experiments.word_vectors import SkipgramRun, SkipgramSettings, train, write_vectors
-from hyperspan.encoders.vectors import read_vectors
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.files import Target
+from hyperspan.nn.vectors import read_vectors
 
 WORDS = ["Harbour", "ship-yard", "quay", "lock", "p53", "IL-2", "promoter", "kinase"]
 FEW = SkipgramSettings(dimension=8, epochs=3, min_count=1, sample=0.0)

@@ -40,10 +40,10 @@ class Workplace:
         """The folder of a model that was trained in a second; made by who needs it first."""
         ready = self.shared / "tiny"
         if not ready.exists():
-            from hyperspan.cards import Figures, ModelCard
-            from hyperspan.models import save_model
+            from hyperspan.nn import save_model
+            from hyperspan.runtime.cards import Figures, ModelCard
             from hyperspan.text.profile import TextProfile
-            from tests.inference.test_annotator import small_model
+            from tests.runtime.test_annotator import small_model
 
             made = self.shared / f"tiny-{os.getpid()}"
             save_model(small_model(), made)

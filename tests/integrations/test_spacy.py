@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import DomainWarning, InputError, LabelError, MissingExtraError
-from hyperspan.inference.annotator import Annotator
 from hyperspan.integrations.spacy_docs import align, as_document, span_group
-from hyperspan.model_folders import PRETRAINED
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.text import Tokenizer
 from hyperspan.types import Mention
 from tests.coordination import TEXT as COORDINATED
@@ -74,7 +74,7 @@ import spacy
 nlp = spacy.blank("en")
 assert nlp.has_factory("hyperspan")
 import hyperspan.integrations.spacy
-heavy = [name for name in sys.modules if name.startswith(("hyperspan.models", "hyperspan.structures", "hyperspan.corpora"))]
+heavy = [name for name in sys.modules if name.startswith(("hyperspan.nn", "hyperspan.structures", "hyperspan.corpora"))]
 assert not heavy, heavy
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,15 +10,15 @@ import torch
 
 from hyperspan import kernels
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import COMPUTATIONS, VARIABLE, batch_entries, choose
-from hyperspan.models.scorers import SCORERS
+from hyperspan.nn.scorers import SCORERS
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.batcher import BatchJob
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import until
 
 compiled = pytest.mark.skipif(not libraries.variants(), reason="the C kernels are not compiled")

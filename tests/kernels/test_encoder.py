@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import kernels
-from hyperspan.batch import Batch
 from hyperspan.config import Config
-from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder
 from hyperspan.kernels.encoder_arrays import check_precision
-from hyperspan.models import Recognizer, new_model
+from hyperspan.nn import Recognizer, new_model
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.types import Mention, Sentence
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from hyperspan import kernels
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
-from hyperspan.models import Recognizer
+from hyperspan.nn import Recognizer
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
 from tests.kernels.test_encoder import both, model_of, sentences_of
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from hyperspan import kernels
-from hyperspan.encoders.spans import SpanLSTM
 from hyperspan.kernels import libraries, lstm_c
 from hyperspan.kernels.word_lstm import unfit, word_states
+from hyperspan.nn.spans import SpanLSTM
 from tests.kernels.test_span_lstm import batch_of, layout_of
 
 pytestmark = pytest.mark.skipif(

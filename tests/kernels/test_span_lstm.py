@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from hyperspan import kernels
-from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLSTM
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.nn.batch import Batch, collate
+from hyperspan.nn.spans import SpanLSTM
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary
 
 DIMENSION, HIDDEN = 3, 2
 

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from hyperspan.batch import Batch, collate
 from hyperspan.config import Config
-from hyperspan.encoders.spans import SpanLSTM
 from hyperspan.kernels.chain_dense import DenseLogPartition
 from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import run_in_one_launch
+from hyperspan.nn.batch import Batch, collate
+from hyperspan.nn.spans import SpanLSTM
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

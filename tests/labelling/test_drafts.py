@@ -10,16 +10,16 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
-from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.drafts import CANDIDATES, Drafter
 from hyperspan.labelling.order import ranked
 from hyperspan.labelling.queue import LabellingTexts, QueueItem
 from hyperspan.labelling.session import open_session
-from hyperspan.models import new_model
+from hyperspan.nn import new_model
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.text.tokenize import WORDS
 from hyperspan.types import Document, Mention, Sentence
 from tests.coordination import coordination_annotator, coordination_model
-from tests.inference.test_annotator import TRAINING, small_model
+from tests.runtime.test_annotator import TRAINING, small_model
 
 TEXT = "Ada left the zoo of Oz."
 LABELS = ("person", "place")

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
 from hyperspan.labelling.near_duplicates import ALIKE, PairIndex, similarity, word_pairs
 from hyperspan.labelling.pool import KEPT, Candidate, Pool
 from hyperspan.labelling.suggestions import Suggestion, rank
 from hyperspan.labelling.uncertainty import CRITERIA, measure
-from hyperspan.model_folders import PRETRAINED
-from hyperspan.models import load_model
+from hyperspan.nn import load_model
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import PRETRAINED
+from hyperspan.runtime.loading import load
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention, Sentence
 
 TEXTS = [

@@ -11,12 +11,12 @@ from experiments import CONFIGS
 from hyperspan import Config, Document, HyperspanError, Mention, read_corpus, train, write_corpus
 from hyperspan.corpora import FORMATS
 from hyperspan.corpora.outputs import choose_output
-from hyperspan.encoders.registry import ENCODERS
-from hyperspan.models import MODELS, load_model
+from hyperspan.nn import MODELS, load_model
+from hyperspan.nn.encoders import ENCODERS
 from tests.cli.process import called, hyperspan
 
 HERE = Path(__file__).parent
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 ZOO = (HERE / "zoo",)
 BROKEN = (HERE / "broken", *ZOO)
 CLASS = "is <class 'hyperspan.corpora.registry.Format'>, but must be an instance of Format"

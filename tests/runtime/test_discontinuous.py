@@ -12,14 +12,14 @@ from safetensors.torch import load_file, save_file
 from hyperspan import kernels, load
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.models import load_model, new_model, save_model
-from hyperspan.models.compact import compact
-from hyperspan.models.recognizer import Recognizer
+from hyperspan.nn import load_model, new_model, save_model
+from hyperspan.nn.compact import compact
+from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.structures import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence
-from hyperspan.vocabulary import Vocabulary
 
 COORDINATIONS = [
     (f"{one} and {other} {noun} of the {place}".split(), (0, 4), ((0, 1), (3, 4)))

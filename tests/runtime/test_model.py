@@ -21,13 +21,13 @@ from safetensors.torch import load_file, save_file
 from hyperspan import kernels, load
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.model_folders import PRETRAINED, bundled_models
-from hyperspan.models import load_model, new_model, save_model
-from hyperspan.models.recognizer import Recognizer
+from hyperspan.nn import load_model, new_model, save_model
+from hyperspan.nn.recognizer import Recognizer
+from hyperspan.runtime.folders import PRETRAINED, bundled_models
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.runtime.tokens import packed_order
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence
-from hyperspan.vocabulary import Vocabulary
 
 WORDS = ["The", "the", "IL-2", "promoter", "Σίσυφος", "a", "été", "x" * 60, "🧬", "NF-kappa", "B", "\u00a0"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hyperspan.inference.annotator import Annotator
-from tests.inference.test_annotator import small_model
+from hyperspan.runtime.annotator import Annotator
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import httpx2
 
-from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.app import create_app
 from hyperspan.serve.logs import ACCESS
 from hyperspan.serve.run import Server, address, listen
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 

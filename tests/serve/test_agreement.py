@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from hyperspan.inference.annotator import Annotator
 from hyperspan.render.html import render_html
 from hyperspan.render.terminal import render_sentence
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Document, Sentence
 from tests.serve.running import Running
 

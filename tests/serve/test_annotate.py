@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hyperspan.corpora.results import metadata_record
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Mention
-from tests.inference.test_annotator import of_kind
+from tests.runtime.test_annotator import of_kind
 from tests.serve.running import TEXT, Running, running
 
 LION = "🦁 saw the zoo of Oz 👩🏽‍🔬 and Ada.\n\n𝔸da left Oz."

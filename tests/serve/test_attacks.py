@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from hyperspan.inference.annotator import Annotator
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import answers, problems, service, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running, until
 from tests.serve.test_process import Process, processes  # noqa: F401
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from hyperspan.corpora import read_corpus
-from hyperspan.inference.loading import load
 from hyperspan.labelling.opening import LabellingSettings, open_desk
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
+from hyperspan.runtime.loading import load
 from hyperspan.serve.label_schema import ConflictResponse, DecisionResponse, LabelItem, LabelSessionResponse
 from hyperspan.serve.settings import Settings
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running, until
 
 TEXTS = [Document("Ada left the zoo of Oz. Nobody slept.", id="zoo"), "The keeper of the zoo saw Ada!"]

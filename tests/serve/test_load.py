@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import answers, run
 from hyperspan.serve import batcher as batching
 from hyperspan.serve.batcher import Batcher, BatchJob

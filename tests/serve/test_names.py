@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hyperspan.inference.annotator import Annotator
-from tests.inference.test_annotator import small_model
+from hyperspan.runtime.annotator import Annotator
 from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running
 
 

@@ -17,10 +17,10 @@ import pytest
 
 from hyperspan import cli, errors
 from hyperspan.errors import InputError
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
 from hyperspan.serve import run
 from hyperspan.serve.settings import Settings
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import TEXT, until
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Running, running, until
 

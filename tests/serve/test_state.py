@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
-from hyperspan.model_folders import DEFAULT_MODEL, bundled_models
-from hyperspan.models import save_model
+from hyperspan.nn import save_model
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import DEFAULT_MODEL, bundled_models
+from hyperspan.runtime.loading import load
 from hyperspan.serve.app import create_app
 from hyperspan.serve.models import places
 from hyperspan.serve.pages import STATIC
@@ -23,7 +23,7 @@ from hyperspan.serve.problems import Problem
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document
-from tests.inference.test_annotator import small_model
+from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running, until
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import stream
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Gated, Running, running, until

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.cards import ModelCard
 from hyperspan.errors import InputError
+from hyperspan.runtime.cards import ModelCard
 from hyperspan.text.profile import MOST_WORDS, TextProfile, WordCounts, excerpt, words_of
 from hyperspan.toml import LARGEST_FILE
 from tests.growth import grows_linearly

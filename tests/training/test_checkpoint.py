@@ -11,8 +11,8 @@ from attrs import evolve
 from hyperspan import Mention, Sentence
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.models import new_model
-from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.nn import new_model
+from hyperspan.nn.tensors import read_tensors, write_tensors
 from hyperspan.training.checkpoint import CHECKPOINT, difference, fingerprint
 from hyperspan.training.loop import Trainer
 

@@ -15,7 +15,7 @@ import pytest
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
-from hyperspan.models import load_model
+from hyperspan.nn import load_model
 from hyperspan.training.curve.records import read_runs
 from hyperspan.training.curve.runs import LearningCurve, learning_curve
 from hyperspan.training.data import read_sentences
@@ -24,7 +24,7 @@ from hyperspan.training.log import read_log
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 TOML = f"""
 [data]
 train = "{HARBOUR}"

@@ -15,7 +15,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.models import new_model
+from hyperspan.nn import new_model
 from hyperspan.training.data import read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.types import Mention, Sentence

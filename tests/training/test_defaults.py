@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from experiments import CONFIGS
 from hyperspan.config import AUTO, SETTLED, Config
-from hyperspan.encoders.registry import ENCODERS
-from hyperspan.models.registry import MODELS
-from hyperspan.models.validation import validate
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.models import MODELS
+from hyperspan.nn.validation import validate
 from hyperspan.training.defaults import LARGE, MOST_TO_START, START, CorpusFacts, fitted
 from hyperspan.training.events import SettingsChosen, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.needs_vectors} | {"discontinuous"}
 kinds = [
     (model, encoder)

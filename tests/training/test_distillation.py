@@ -14,9 +14,9 @@ import torch
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.models import Recognizer, load_model
-from hyperspan.models.compact import compact
-from hyperspan.models.validation import validate
+from hyperspan.nn import Recognizer, load_model
+from hyperspan.nn.compact import compact
+from hyperspan.nn.validation import validate
 from hyperspan.structures import cross_entropy
 from hyperspan.structures.scores import mean_scores
 from hyperspan.training.data import read_sentences
@@ -33,7 +33,7 @@ from hyperspan.training.run import train
 from hyperspan.types import AnnotationScope, Sentence
 from tests.training.test_loop import same_result
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0, "output_dropout": 0.0}
 WORDS = {"words": {"dimension": 16, "tag_dimension": 32}, "characters": {"encoder": "none"}}
 TRAINING = {

@@ -171,7 +171,7 @@ def test_a_log_keeps_hints_of_epochs_and_gives_those_of_the_end_again(tmp_path: 
 def test_a_run_gives_its_hints_to_listeners_and_log(tmp_path: Path) -> None:
     """Real training with steps that are far too small: nothing is found."""
     heard: list[TrainingEvent] = []
-    harbour = "src/hyperspan/examples/harbour.data"
+    harbour = "src/hyperspan/corpora/examples/harbour.data"
     config = {
         "data": {"train": harbour, "dev": harbour},
         "words": {"dimension": 4, "vectors": ""},
@@ -193,7 +193,7 @@ def test_a_run_whose_dev_has_no_known_label_gets_no_hint(mentions: list[Mention]
     heard: list[TrainingEvent] = []
     settings = Config().override(
         [
-            *(f"data.{part}=src/hyperspan/examples/harbour.data" for part in ("train", "dev")),
+            *(f"data.{part}=src/hyperspan/corpora/examples/harbour.data" for part in ("train", "dev")),
             "training.epochs=3",
             "encoder.hidden=4",
         ]

@@ -9,11 +9,11 @@ from hyperspan.corpora.source import Problems
 from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import open_corpus
 from hyperspan.evaluation import evaluate
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 from hyperspan.training.data import read_sentences
 from hyperspan.training.run import train
 
-CHINESE = Path(__file__).parents[2] / "src/hyperspan/examples/chinese.jsonl"
+CHINESE = Path(__file__).parents[2] / "src/hyperspan/corpora/examples/chinese.jsonl"
 
 
 def test_mentions_inside_chinese_text_are_learnt(tmp_path: Path) -> None:

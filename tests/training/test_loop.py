@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from hyperspan.cards import HEADINGS, ModelCard
 from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
-from hyperspan.inference.domain import DomainCheck
-from hyperspan.models import load_model, new_model
-from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.nn import load_model, new_model
+from hyperspan.nn.tensors import read_tensors, write_tensors
+from hyperspan.runtime.cards import HEADINGS, ModelCard
+from hyperspan.runtime.domain import DomainCheck
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
@@ -31,7 +31,7 @@ from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 CONFIG = f"""
 [data]
 train = "{HARBOUR}"

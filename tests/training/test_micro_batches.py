@@ -10,14 +10,14 @@ import torch
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
-from hyperspan.models import MODELS, fofe, new_model
+from hyperspan.nn import MODELS, fofe, new_model
 from hyperspan.training.curve.runs import learning_curve
 from hyperspan.training.data import read_sentences
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.run import train
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 CONFIG = f"""
 [data]
 train = "{HARBOUR}"

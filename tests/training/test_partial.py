@@ -13,7 +13,7 @@ from hyperspan import AnnotationScope, Document, Mention, Sentence, write_corpus
 from hyperspan.config import Config, CorpusConfig
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
-from hyperspan.models import new_model
+from hyperspan.nn import new_model
 from hyperspan.training.checkpoint import fingerprint
 from hyperspan.training.data import check_annotated, expected_rates, read_sentences
 from hyperspan.training.data_checks import data_notes

@@ -15,9 +15,10 @@ from hyperspan.config import Config, CorpusConfig
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.errors import InputError
-from hyperspan.models import Recognizer, load_model, new_model
-from hyperspan.models.compact import compact
-from hyperspan.models.validation import validate
+from hyperspan.nn import Recognizer, load_model, new_model
+from hyperspan.nn.annotation import gold_of
+from hyperspan.nn.compact import compact
+from hyperspan.nn.validation import validate
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.training.data import check_annotated, check_declared, read_dev, read_sentences, read_train
 from hyperspan.training.distillation import Distillation
@@ -27,7 +28,7 @@ from hyperspan.training.tuning import best_temperature, best_value
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.training.test_loop import same_result
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 SMALL = ["encoder.hidden=8", "encoder.span_hidden=8", "words.dimension=8", "words.vectors=", "training.start="]
 QUICK = [*SMALL, "characters.encoder=none", "training.batch_size=4", "training.epochs=2", "training.learning_rate=0.02"]
 
@@ -116,7 +117,7 @@ def test_losses_of_types_add_up(place: Path, kind: str) -> None:
 def test_annotated_types_have_a_probability_where_the_empty_set_has_none() -> None:
     [sentence] = read_sentences(HARBOUR)[:1]
     model = new_model(Config().override(QUICK), [sentence]).eval()
-    gold = [model.vocabulary.gold(sentence)]
+    gold = [gold_of(sentence, model.vocabulary.labels)]
     distribution = model.distribution([sentence]).condition(require=gold)
     assert gold[0] and distribution.log_prob([set()]).isneginf().all()
     everything = np.ones((1, len(model.labels)), dtype=bool)

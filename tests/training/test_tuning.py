@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from hyperspan.config import CalibrationConfig, Config
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.decoding import DecodingOptions, decode
-from hyperspan.models import Recognizer, new_model
-from hyperspan.models.recognizer import MENTION_BIASES
-from hyperspan.models.scorers import SCORERS
+from hyperspan.nn import Recognizer, new_model
+from hyperspan.nn.recognizer import MENTION_BIASES
+from hyperspan.nn.scorers import SCORERS
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.decoding import DecodingOptions, decode
 from hyperspan.training.calibration import PRIOR_MENTIONS
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import (
@@ -25,7 +25,7 @@ from hyperspan.training.tuning import (
     tune_calibration,
 )
 from hyperspan.types import Mention
-from tests.models.test_models import HANDCRAFTED, SMALL, corpus
+from tests.nn.test_models import HANDCRAFTED, SMALL, corpus
 
 
 @pytest.fixture(scope="module", params=[kind for kind in SCORERS if kind != "discontinuous"])
@@ -69,7 +69,7 @@ def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     @torch.inference_mode()
     def penalised(temperature: float) -> float:
         distribution = with_values(trained, temperature=temperature).distribution(dev)
-        gold = [trained.scorer.representable(trained.vocabulary.gold(s), max(map(len, dev))) for s in dev]
+        gold = [trained.scorer.representable(trained.gold(s), max(map(len, dev))) for s in dev]
         return SURER_PENALTY * max(0.0, -math.log(temperature)) ** 2 - float(distribution.log_prob(gold).sum())
 
     temperature = best_temperature(trained, dev)
@@ -96,7 +96,7 @@ def test_tune_calibration_lowers_the_error_and_keeps_sets(trained: Recognizer) -
     with torch.inference_mode():
         found = trained.distribution(dev)
         assert found.argmax() == sets
-        places = [mentions & gold for mentions, gold in zip(sets, map(trained.vocabulary.gold, dev), strict=True)]
+        places = [mentions & gold for mentions, gold in zip(sets, map(trained.gold, dev), strict=True)]
         stated = found.places([None])[0].probabilities
     assert fit.after.correct == sum(map(len, places)) and fit.after.count == len(stated)
     mean = sum(part.probability * part.count for part in fit.after.bins) / fit.after.count

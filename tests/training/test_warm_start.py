@@ -14,21 +14,21 @@ from attrs import evolve
 from torch import Tensor
 
 from hyperspan.config import Config
-from hyperspan.encoders.neural import NeuralEncoder
 from hyperspan.errors import InputError
-from hyperspan.models import Recognizer, load_model, new_model, save_model
-from hyperspan.models.compact import compact
-from hyperspan.models.validation import validate
+from hyperspan.nn import Recognizer, load_model, new_model, save_model
+from hyperspan.nn.compact import compact
+from hyperspan.nn.neural import NeuralEncoder
+from hyperspan.nn.validation import validate
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import train
 from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import AnnotationScope, Mention, Sentence
-from hyperspan.vocabulary import Vocabulary
 from tests.training.test_loop import same_result, train_command
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 PLAIN = [
     *("training.schedule=constant", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),
     *("encoder.input_dropout=0", "encoder.output_dropout=0"),

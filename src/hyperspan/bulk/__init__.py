@@ -23,7 +23,7 @@ from hyperspan.bulk.shards import JobSettings, OutputFormat
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
-from hyperspan.model_folders import DEFAULT_MODEL
+from hyperspan.runtime.folders import DEFAULT_MODEL
 
 __all__ = ["JobSummary", "Progress", "annotate_files"]
 

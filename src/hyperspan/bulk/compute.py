@@ -11,10 +11,10 @@ import numpy as np
 
 from hyperspan.bulk.requests import Answer, BatchRequest, ModelFacts, portable
 from hyperspan.errors import EXIT_EXCEPTIONS
-from hyperspan.inference.decoding import MentionDistribution
-from hyperspan.inference.model import InferenceModel
-from hyperspan.inference.options import DecodingOptions
+from hyperspan.runtime.decoding import MentionDistribution
+from hyperspan.runtime.interface import InferenceModel
 from hyperspan.runtime.model import RuntimeModel
+from hyperspan.runtime.options import DecodingOptions
 from hyperspan.types import Sentence
 
 

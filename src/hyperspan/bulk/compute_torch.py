@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from hyperspan.batch import batch_of
 from hyperspan.bulk.compute import ModelComputer
 from hyperspan.bulk.requests import BatchRequest, ModelFacts
 from hyperspan.errors import JobError
-from hyperspan.inference.decoding import MentionDistribution
-from hyperspan.inference.options import DecodingOptions
-from hyperspan.models.base import Model
+from hyperspan.nn.batch import batch_of
+from hyperspan.nn.model import Model
+from hyperspan.runtime.decoding import MentionDistribution
+from hyperspan.runtime.options import DecodingOptions
 
 
 class TorchComputer(ModelComputer):

@@ -17,7 +17,7 @@ from hyperspan.bulk.shards import Done, annotate_shard
 from hyperspan.errors import InputError, JobError
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 
 TRIES = 4

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, get_args
 
 from hyperspan.bulk.places import Stamp, absolute, below, opened, readable, remote, stamp_from, stamp_from_url
+from hyperspan.corpora.file_types import GZIP, HEAD_BYTES, why_not_text
 from hyperspan.corpora.tables import TABLES
 from hyperspan.errors import InputError, require
-from hyperspan.file_types import GZIP, HEAD_BYTES, why_not_text
 from hyperspan.files import is_url
 
 Kind = Literal["jsonl", "parquet", "csv", "tsv", "text", "lines"]

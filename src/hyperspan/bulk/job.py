@@ -18,9 +18,9 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.manifest import FORMAT, MANIFEST, VERSION, Manifest, read_manifest
 from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
-from hyperspan.cards import CARD
 from hyperspan.errors import OutputExistsError
-from hyperspan.model_folders import folder_of
+from hyperspan.runtime.cards import CARD
+from hyperspan.runtime.folders import folder_of
 
 MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
 """The model files that determine its output."""

@@ -13,7 +13,7 @@ from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Plan
 from hyperspan.bulk.shards import Done, JobSettings
 from hyperspan.errors import OutputExistsError
-from hyperspan.inference.options import ANY_LABEL
+from hyperspan.runtime.options import ANY_LABEL
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "hyperspan-bulk", 3

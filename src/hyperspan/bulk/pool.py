@@ -30,10 +30,10 @@ from hyperspan.bulk.requests import Answer, BatchRequest
 from hyperspan.bulk.shards import Done, JobSettings
 from hyperspan.bulk.worker import Finished, ShardTask, WorkerStart
 from hyperspan.errors import HyperspanError, InputError, JobError
-from hyperspan.model_folders import folder_of
+from hyperspan.runtime.folders import folder_of
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 GPU_THREADS = 4
 """The number of computing threads per GPU, each with its own stream: an LSTM over few rows leaves most of it idle."""

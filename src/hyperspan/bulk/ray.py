@@ -30,7 +30,7 @@ from hyperspan.errors import HyperspanError, InputError, JobError, require
 from hyperspan.kernels.choice import environment
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 OBJECT_STORE = 200_000_000
 """The size of Ray's object store in bytes on a cluster started here: it contains only the model."""

@@ -16,8 +16,8 @@ from hyperspan.bulk.records import DocumentRecord, Rejected
 from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown
 from hyperspan.errors import InputError, require
-from hyperspan.inference.loading import load
-from hyperspan.model_folders import DEFAULT_MODEL
+from hyperspan.runtime.folders import DEFAULT_MODEL
+from hyperspan.runtime.loading import load
 from hyperspan.types import Document
 
 if TYPE_CHECKING:

@@ -29,11 +29,11 @@ from hyperspan.bulk.pool import (
 )
 from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
 from hyperspan.bulk.worker import LOST, Finished, ShardTask
-from hyperspan.inference.loading import load
 from hyperspan.kernels.threads import use_threads
+from hyperspan.runtime.loading import load
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 
 @contextmanager

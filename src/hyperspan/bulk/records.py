@@ -16,13 +16,13 @@ from hyperspan.bulk import plan
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.places import readable, stamp_of
 from hyperspan.bulk.plan import DamagedError, InputPiece, parts_of, unpacked, unpacking
+from hyperspan.corpora.file_types import HEAD_BYTES, why_not_text
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, document_of_row, read_header, rows_of
 from hyperspan.errors import EXIT_EXCEPTIONS, CorpusError, HyperspanError, InputError
-from hyperspan.file_types import HEAD_BYTES, why_not_text
 from hyperspan.types import Document
 
 _T = TypeVar("_T")

@@ -16,23 +16,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyperspan.batching import batches_by_length
 from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, RankedSets
-from hyperspan.cards import ModelCard
-from hyperspan.collation import RowOrder, word_arrays
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.errors import CardWarning, InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.assembly import SentencePrediction
-from hyperspan.inference.constraints import Constraints
-from hyperspan.inference.decoding import decode
-from hyperspan.inference.options import DecodingOptions
-from hyperspan.inference.prediction import first_alike
-from hyperspan.inference.pronouns import leave_out_pronouns
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.assembly import SentencePrediction
+from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.cards import ModelCard
+from hyperspan.runtime.collation import RowOrder, word_arrays
+from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.decoding import decode
+from hyperspan.runtime.options import DecodingOptions
+from hyperspan.runtime.prediction import first_alike
+from hyperspan.runtime.pronouns import leave_out_pronouns
 from hyperspan.structures.mentions import MentionSets, NotSupportedError
 from hyperspan.structures.places import Places
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary
 
 WINDOW = 80_000
 """The number of words read ahead for large batches."""

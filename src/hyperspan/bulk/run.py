@@ -14,9 +14,9 @@ from hyperspan.bulk.job import Job, hash_of
 from hyperspan.bulk.shards import PROGRESS, REJECTED, JobSettings
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import HyperspanError, JobError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.domain import foreign_note
-from hyperspan.inference.loading import load
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.domain import foreign_note
+from hyperspan.runtime.loading import load
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, require
-from hyperspan.inference.domain import ENOUGH
-from hyperspan.inference.options import thresholds_by_label
+from hyperspan.runtime.domain import ENOUGH
+from hyperspan.runtime.options import thresholds_by_label
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 OutputFormat = Literal["jsonl", "parquet"]
 DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"

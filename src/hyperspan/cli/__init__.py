@@ -12,7 +12,7 @@ import typer
 
 from hyperspan import __version__
 from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
-from hyperspan.lazy import imported
+from hyperspan.plugins import imported
 
 COMMANDS = "annotate bulk serve suggest label init train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain models info".split()
 """The commands in the order of the help; each is a function in the module of the same name."""

@@ -39,15 +39,15 @@ from hyperspan.corpora.tables import Columns
 from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
-from hyperspan.inference.constraints import Constraints
-from hyperspan.inference.domain import DomainTally
-from hyperspan.inference.options import parse_thresholds
-from hyperspan.model_folders import DEFAULT_MODEL, is_model
 from hyperspan.render.provenance import provenance, shown_name
+from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.domain import DomainTally
+from hyperspan.runtime.folders import DEFAULT_MODEL, is_model
+from hyperspan.runtime.options import parse_thresholds
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 
 def annotate(
@@ -121,7 +121,7 @@ def annotate(
     documents = read_inputs(inputs, from_, columns, problems, parse_options(option))
     thresholds = parse_thresholds(threshold or ())
     constraints = Constraints(_mentions(require, "--require"), _mentions(forbid, "--forbid"))
-    from hyperspan.inference.loading import load
+    from hyperspan.runtime.loading import load
 
     annotator = load(model, device)
     if annotator.reads_tags:

@@ -19,9 +19,9 @@ from hyperspan.bulk.shards import OutputFormat
 from hyperspan.cli.options import Device, IdKey, Labels, ModelName, Names, Pronouns, TextKey, Thresholds, TopK
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
-from hyperspan.inference.options import parse_thresholds
-from hyperspan.model_folders import DEFAULT_MODEL
 from hyperspan.progress import print_every_minute
+from hyperspan.runtime.folders import DEFAULT_MODEL
+from hyperspan.runtime.options import parse_thresholds
 
 
 def bulk(

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperspan.cards import README, with_section
 from hyperspan.cli.options import Device, Force, Format, From
 from hyperspan.cli.output import print_json, report
 from hyperspan.config import CorpusConfig
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, counted, require_torch
 from hyperspan.files import Target
-from hyperspan.model_folders import copy_model, folder_of, target_of
+from hyperspan.runtime.cards import README, with_section
+from hyperspan.runtime.folders import copy_model, folder_of, target_of
 
 if TYPE_CHECKING:
-    from hyperspan.models.recognizer import Recognizer
+    from hyperspan.nn.recognizer import Recognizer
     from hyperspan.training.calibration import CalibrationFit
 
 
@@ -52,8 +52,8 @@ def calibrate(
     """
     source, target = folder_of(model), target_of(model, output, force)
     require_torch("calibrating a model")
-    from hyperspan.models import load_model
-    from hyperspan.models.recognizer import Recognizer
+    from hyperspan.nn import load_model
+    from hyperspan.nn.recognizer import Recognizer
     from hyperspan.training.data import read_as_annotated
     from hyperspan.training.tuning import tune_calibration
 

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from hyperspan.cards import CARD, README, TEXTS, Figures, ModelCard
 from hyperspan.cli.options import Force, split_names
 from hyperspan.errors import InputError, OutputExistsError, require_torch
 from hyperspan.files import Target
-from hyperspan.model_folders import FILES, folder_of
+from hyperspan.runtime.cards import CARD, README, TEXTS, Figures, ModelCard
+from hyperspan.runtime.folders import FILES, folder_of
 
 
 def compact(
@@ -43,8 +43,8 @@ def compact(
         raise InputError("--labels and --drop are given, but the one follows from the other; leave one of them out")
     source = folder_of(model)
     require_torch("making a model compact")
-    from hyperspan.models import load_model, save_model
-    from hyperspan.models.compact import compact as made_compact
+    from hyperspan.nn import load_model, save_model
+    from hyperspan.nn.compact import compact as made_compact
 
     held = next((name for name in FILES if (output / name).exists()), None)
     if held is not None and not force:

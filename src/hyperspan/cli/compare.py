@@ -24,7 +24,7 @@ from hyperspan.cli.output import print_json, report, with_progress
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.model_folders import is_model
+from hyperspan.runtime.folders import is_model
 
 
 def compare(

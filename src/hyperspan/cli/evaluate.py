@@ -33,13 +33,13 @@ from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, require_plots
 from hyperspan.files import Target
-from hyperspan.model_folders import bundled_models
 from hyperspan.render.provenance import shown_name
+from hyperspan.runtime.folders import bundled_models
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
     from hyperspan.evaluation import ErrorReport, Evaluated, Report
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 
 def evaluate(
@@ -239,8 +239,8 @@ def _score_model(
     from hyperspan.evaluation import evaluate_model
     from hyperspan.evaluation.gold_names import gold_asked_for
     from hyperspan.evaluation.models import RecognizerOptions
-    from hyperspan.inference.labels import check_marks_names
-    from hyperspan.inference.loading import load
+    from hyperspan.runtime.labels import check_marks_names
+    from hyperspan.runtime.loading import load
 
     annotator = load(options.name, options.device)
     if options.names:

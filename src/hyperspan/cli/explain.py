@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hyperspan.errors import require_torch
-from hyperspan.model_folders import folder_of
+from hyperspan.runtime.folders import folder_of
 
 
 def explain(
@@ -36,8 +36,8 @@ def explain(
     symbols: "word[-1] with" is true if the previous word is "with".
     """
     require_torch("explaining a model with handcrafted features")
-    from hyperspan.models import load_model
-    from hyperspan.models.explain import feature_weights
+    from hyperspan.nn import load_model
+    from hyperspan.nn.explain import feature_weights
 
     loaded = load_model(folder_of(model))
     found = list(feature_weights(loaded, types, top))

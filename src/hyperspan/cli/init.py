@@ -14,13 +14,13 @@ from hyperspan.cli.options import Force, From, Options, parse_options
 from hyperspan.cli.output import report
 from hyperspan.cli.split import GroupBy, SplitBy, SplitFractions, SplitSeed, parse_fractions, print_split
 from hyperspan.config import Config
+from hyperspan.corpora.examples import DEFAULT, EXAMPLES, copy_example, example_path
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import USUAL_FRACTIONS, Fractions, OpenCorpus, SplitOptions, open_corpus, split_files
 from hyperspan.corpora.summary import CorpusSummary
 from hyperspan.errors import InputError
-from hyperspan.examples import DEFAULT, EXAMPLES, copy_example, example_path
 from hyperspan.files import Target
 from hyperspan.training.data_checks import check_data, offset_notes
 from hyperspan.training.first_config import first_config

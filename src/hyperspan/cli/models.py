@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hyperspan.catalog import CatalogEntry, catalog
 from hyperspan.cli.output import print_json
+from hyperspan.runtime.catalog import CatalogEntry, catalog
 
 PLAIN_WIDTH = 120
 """The table width if the output is not a terminal."""

@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
-from hyperspan.cards import ModelCard
 from hyperspan.cli.options import Force
 from hyperspan.cli.output import report
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
-from hyperspan.model_folders import copy_model, folder_of, target_of
+from hyperspan.runtime.cards import ModelCard
+from hyperspan.runtime.folders import copy_model, folder_of, target_of
 from hyperspan.text.profile import TextProfile
 
 

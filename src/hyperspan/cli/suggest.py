@@ -68,9 +68,9 @@ def suggest(
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     problems = Problems(on_error)
     documents = read_inputs(given or [], from_, columns, problems, parse_options(option))
-    from hyperspan.inference.loading import load
     from hyperspan.labelling.suggestions import DEFAULT_COUNT, rank
     from hyperspan.labelling.uncertainty import criterion_of
+    from hyperspan.runtime.loading import load
 
     criterion = criterion_of(by)
     annotator, totals = load(model, device), SuggestionTotals()

@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from hyperspan.archives import is_office_document
+from hyperspan.corpora.archives import is_office_document
+from hyperspan.corpora.file_types import DOCUMENT_SUFFIXES, OFFICE, why_not_text
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.registry import FORMATS, READERS, detect, read_corpus, readable_formats
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tables import TABLES, Columns, read_table
 from hyperspan.errors import InputError
-from hyperspan.file_types import DOCUMENT_SUFFIXES, OFFICE, why_not_text
 from hyperspan.types import Document
 
 TEXTS = (".txt", ".text", ".md")

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from hyperspan.archives import is_archive
+from hyperspan.corpora.archives import is_archive
 from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.options import check_options
 from hyperspan.corpora.results import from_metadata, in_metadata
@@ -16,8 +16,7 @@ from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.corpora.trimming import without_empty_gaps
 from hyperspan.errors import CorpusError, InputError
-from hyperspan.lazy import DeferredFunction
-from hyperspan.plugins import PluginTable
+from hyperspan.plugins import DeferredFunction, PluginTable
 from hyperspan.types import Document
 
 Reader = Callable[..., Iterator[Document]]

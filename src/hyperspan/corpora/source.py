@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
-from hyperspan.archives import check_unpacked, has_member, is_archive, members_of, open_member, unpacking
+from hyperspan.corpora.archives import check_unpacked, has_member, is_archive, members_of, open_member, unpacking
 from hyperspan.errors import CorpusError, InputError
 
 OnError = Literal["raise", "skip"]

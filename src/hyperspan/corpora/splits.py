@@ -99,7 +99,7 @@ def split_corpus(
     folder of single sentences. `by` chooses other units; `group_by` names a metadata key whose value the records of a
     document share. With `in_order` nothing is shuffled: the first documents are train, the last test.
 
-    >>> from hyperspan.examples import example_path
+    >>> from hyperspan.corpora.examples import example_path
     >>> from hyperspan.corpora import split_corpus
     >>> split = split_corpus(example_path("harbour"))
     >>> {name: (part.sentences, part.labels["PER"]) for name, part in split.parts.items()}

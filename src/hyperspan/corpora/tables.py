@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import IO, Any
 
+from hyperspan.corpora.file_types import why_not_text
 from hyperspan.corpora.json_records import WrongValueError
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.errors import InputError
-from hyperspan.file_types import why_not_text
 from hyperspan.types import Document
 
 TABLES = ("csv", "tsv")

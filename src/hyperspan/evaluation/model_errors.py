@@ -15,9 +15,9 @@ from hyperspan.evaluation.alignment import Aligned
 from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
 from hyperspan.evaluation.models import Evaluated, sentences_read
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.options import DecodingOptions
-from hyperspan.inference.set_probabilities import set_probabilities
+from hyperspan.evaluation.set_probabilities import set_probabilities
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.options import DecodingOptions
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 

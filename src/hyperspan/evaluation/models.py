@@ -19,7 +19,7 @@ from hyperspan.text.tokenize import WORDS, Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 CANDIDATE_THRESHOLD = 0.01
 """Calibration is measured on the mentions with at least this probability."""
@@ -28,7 +28,7 @@ CANDIDATE_THRESHOLD = 0.01
 class SentenceRecognizer(Protocol):
     """A model that can be scored.
 
-    Use :class:`hyperspan.inference.annotator.Annotator`, or a subclass of this with `recognize`.
+    Use :class:`hyperspan.runtime.annotator.Annotator`, or a subclass of this with `recognize`.
     """
 
     @property

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, DomainWarning, InputError, MissingExtraError
-from hyperspan.inference.domain import DomainTally
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document, parts_of_span, span_group
-from hyperspan.model_folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
+from hyperspan.runtime.domain import DomainTally
+from hyperspan.runtime.folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 from hyperspan.types import Document
 
 try:
@@ -32,7 +32,7 @@ except ImportError:
     raise MissingExtraError("the component of spaCy", "spacy") from None
 
 if TYPE_CHECKING:
-    from hyperspan.inference.annotator import Annotator
+    from hyperspan.runtime.annotator import Annotator
 
 STATE = "hyperspan.json"
 """The file of a saved component with the name of its bundled model, and the settings changed since it was created.
@@ -115,7 +115,7 @@ class Component(Pipe):
         return self._annotator
 
     def _load(self, source: str) -> None:
-        from hyperspan.inference.loading import load
+        from hyperspan.runtime.loading import load
 
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)

@@ -11,7 +11,7 @@ BESIDE = 2
 
 
 class GapLimits(NamedTuple):
-    """The limits of :class:`hyperspan.models.scorers.discontinuous.DiscontinuousScorer`."""
+    """The limits of :class:`hyperspan.nn.discontinuous.DiscontinuousScorer`."""
 
     gap: int
     """g: the maximum number of words of a gap."""

@@ -1,4 +1,4 @@
-"""Vocabulary lookup in C: words.c. :mod:`hyperspan.words` defines the result."""
+"""Vocabulary lookup in C: words.c. :mod:`hyperspan.text.words` defines the result."""
 
 from __future__ import annotations
 

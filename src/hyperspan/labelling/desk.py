@@ -8,7 +8,6 @@ from typing import Any
 
 from attrs import evolve
 
-from hyperspan.inference.loading import load
 from hyperspan.labelling.decisions import DONE, Decision, ItemState
 from hyperspan.labelling.drafts import NO_DRAFT, Draft, Drafter
 from hyperspan.labelling.order import reranked
@@ -16,6 +15,7 @@ from hyperspan.labelling.queue import QueueItem
 from hyperspan.labelling.rounds import RoundSettings, TrainingRounds
 from hyperspan.labelling.session import LabellingSession
 from hyperspan.labelling.snapshot import Snapshot
+from hyperspan.runtime.loading import load
 from hyperspan.types import Mention
 
 KEPT_DRAFTS = 100

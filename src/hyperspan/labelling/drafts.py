@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Set
 from attrs import evolve, frozen
 
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.assembly import SentencePrediction
-from hyperspan.inference.constraints import Constraints
-from hyperspan.inference.options import DecodingOptions
 from hyperspan.labelling.queue import QueueItem
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.assembly import SentencePrediction
+from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.discontinuous_limits import too_large
 from hyperspan.types import Mention, Sentence
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from attrs import frozen
 
 from hyperspan.corpora.source import Problems
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
 from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.labelling.drafts import Drafter
 from hyperspan.labelling.log import peek_header
@@ -19,6 +17,8 @@ from hyperspan.labelling.queue import LabellingTexts
 from hyperspan.labelling.rounds import RoundSettings
 from hyperspan.labelling.session import LabellingSession, log_of, open_session
 from hyperspan.labelling.snapshot import Snapshot
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.loading import load
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
 from hyperspan.labelling.decisions import OPEN
 from hyperspan.labelling.queue import span_of
 from hyperspan.labelling.session import LabellingSession
 from hyperspan.labelling.suggestions import rank
 from hyperspan.labelling.uncertainty import CRITERIA
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Document, Sentence
 
 TEXT_ORDER = "order"

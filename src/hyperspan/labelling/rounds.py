@@ -25,7 +25,7 @@ from hyperspan.kernels.threads import cpu_count
 from hyperspan.labelling.decisions import DONE
 from hyperspan.labelling.session import LabellingSession
 from hyperspan.labelling.snapshot import labelled_document, written
-from hyperspan.model_folders import folder_of
+from hyperspan.runtime.folders import folder_of
 from hyperspan.toml import to_toml
 from hyperspan.types import Document
 

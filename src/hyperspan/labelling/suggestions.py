@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 from attrs import evolve
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.assembly import assemble
-from hyperspan.inference.streams import windows
 from hyperspan.labelling.pool import Candidate, Pool
 from hyperspan.labelling.uncertainty import Criterion, criterion_of, measure
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.assembly import assemble
+from hyperspan.runtime.streams import windows
 from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document
 
 DEFAULT_COUNT = 100

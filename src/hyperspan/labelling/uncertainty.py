@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hyperspan.batching import batches_by_length
 from hyperspan.errors import InputError
-from hyperspan.inference.model import InferenceModel
+from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.interface import InferenceModel
 from hyperspan.structures.mentions import NotSupportedError
 from hyperspan.structures.places import Places
 from hyperspan.types import Sentence

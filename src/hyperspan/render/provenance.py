@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from hyperspan import __version__
 from hyperspan.errors import InputError
-from hyperspan.inference.options import ANY_LABEL, DEFAULT_THRESHOLD
+from hyperspan.runtime.options import ANY_LABEL, DEFAULT_THRESHOLD
 
 
 def today() -> str:

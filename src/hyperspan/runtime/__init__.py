@@ -1,5 +1,4 @@
-"""Run trained segmental and discontinuous models with NumPy and the C kernels only: annotation without torch.
+"""Trained models at work, from a folder to annotated documents: NumPy and the C kernels, without torch where it can be.
 
-Imports NumPy, config, vocabulary, types, and the modules of kernels and structures that need no torch; inference
-imports it.
+Imports values, kernels, text, corpora and structures; a model that needs torch is loaded from nn by its address.
 """

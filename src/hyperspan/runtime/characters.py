@@ -1,4 +1,4 @@
-"""Vectors of words from their characters, as :mod:`hyperspan.encoders.characters` computes them, in C."""
+"""Vectors of words from their characters, as :mod:`hyperspan.nn.characters` computes them, in C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hyperspan.config import CharactersConfig
 from hyperspan.kernels.choice import encoder_library
 from hyperspan.kernels.encoder_weights import LstmWeights, align, gate_panels
 from hyperspan.kernels.libraries import EncoderLibrary
-from hyperspan.vocabulary import Lexicon
+from hyperspan.text.vocabulary import Lexicon
 
 FILTER_WIDTHS = (2, 3, 4)
 """The widths of the CNN filters, in characters."""

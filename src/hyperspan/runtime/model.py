@@ -1,6 +1,6 @@
 """A trained model over NumPy arrays: from sentences to a distribution over their mention sets, without torch.
 
-The computation is that of :class:`hyperspan.models.recognizer.Recognizer` with a neural encoder; tests compare the two.
+The computation is that of :class:`hyperspan.nn.recognizer.Recognizer` with a neural encoder; tests compare the two.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors,
 from hyperspan.runtime.weights import check_no_clusters, encoder_weights, expected_shapes
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.vocabulary import Vocabulary, check_names_of
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary, check_names_of
 
 
 def is_served(config: Config) -> bool:
@@ -43,7 +43,7 @@ def is_served(config: Config) -> bool:
 
 
 class RuntimeModel:
-    """A model loaded from a folder, with the interface that :class:`hyperspan.inference.annotator.Annotator` needs."""
+    """A model loaded from a folder, with the interface that :class:`hyperspan.runtime.annotator.Annotator` needs."""
 
     context = 0
     """The number of context words that it reads before and after a sentence."""

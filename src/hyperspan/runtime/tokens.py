@@ -15,9 +15,9 @@ from hyperspan.kernels.encoder_weights import PackedWeights
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.runtime.characters import READERS, CharacterReader, reader_shapes
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile
+from hyperspan.text.vocabulary import UNKNOWN, Vocabulary
+from hyperspan.text.words import LONGEST_SPELLING
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import UNKNOWN, Vocabulary
-from hyperspan.words import LONGEST_SPELLING
 
 REMEMBERED_BYTES = 32_000_000
 """The size of the token cache; it is emptied when full, so that an endless stream does not fill memory."""

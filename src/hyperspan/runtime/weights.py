@@ -8,7 +8,7 @@ from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights
 from hyperspan.runtime.characters import lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.kinds import SERVED_KINDS
 from hyperspan.runtime.tensors import FIXED, TRAINED, TensorFile
-from hyperspan.vocabulary import Vocabulary
+from hyperspan.text.vocabulary import Vocabulary
 
 
 def encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:

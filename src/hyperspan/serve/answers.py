@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
-from hyperspan.inference.assembly import assemble
 from hyperspan.render.hypergraph import draw_hypergraph
+from hyperspan.runtime.assembly import assemble
 from hyperspan.serve.offsets import Offsets
 from hyperspan.types import Document, Mention, SentenceAlternatives
 
 if TYPE_CHECKING:
-    from hyperspan.inference.assembly import SentencePrediction
-    from hyperspan.inference.domain import DomainFit
+    from hyperspan.runtime.assembly import SentencePrediction
+    from hyperspan.runtime.domain import DomainFit
     from hyperspan.serve.calls import Call
     from hyperspan.serve.models import Served
     from hyperspan.serve.schema import HypergraphRequest, Options

@@ -16,9 +16,9 @@ from starlette.staticfiles import StaticFiles
 
 from hyperspan import __version__
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.options import parse_thresholds
 from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.options import parse_thresholds
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.compression import Compression, packed_json
 from hyperspan.serve.labelling import LabelRoutes

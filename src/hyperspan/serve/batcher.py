@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hyperspan.errors import EXIT_EXCEPTIONS
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.constraints import Constraints
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.constraints import Constraints
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.problems import overloaded, shutting_down
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.assembly import SentencePrediction
-    from hyperspan.inference.options import DecodingOptions
+    from hyperspan.runtime.assembly import SentencePrediction
+    from hyperspan.runtime.options import DecodingOptions
 
 ROUND = 4_000
 """The amount of work per round: enough to fill the kernels, and short."""

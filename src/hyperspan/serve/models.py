@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan.errors import InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
-from hyperspan.model_folders import DEFAULT_MODEL, bundled_models, folder_of
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.folders import DEFAULT_MODEL, bundled_models, folder_of
+from hyperspan.runtime.loading import load
 
 CONSTRAINED = ("segmental", "discontinuous")
 """The kinds of models that support required and forbidden mentions."""

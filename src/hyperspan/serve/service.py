@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError, InputError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.constraints import Constraints
-from hyperspan.inference.domain import DomainFit
 from hyperspan.render.hypergraph import DIAGRAMS, OTHERS
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.domain import DomainFit
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.calls import Call, Memory
@@ -29,7 +29,7 @@ from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.inference.options import DecodingOptions
+    from hyperspan.runtime.options import DecodingOptions
 
 SMALL = 500
 """Up to this many characters of text are processed in the event loop; more in another thread."""

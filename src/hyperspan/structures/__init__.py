@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.lazy import imported
+from hyperspan.plugins import imported
 
 _HOME = {
     "CascadeScores": "cascaded",

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from hyperspan.config import SETTLED, Config
 from hyperspan.errors import TrainingError
-from hyperspan.models.tensors import readable
+from hyperspan.nn.tensors import readable
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence
-from hyperspan.vocabulary import Vocabulary
 
 CHECKPOINT = "checkpoint.safetensors"
 """The file name in the folder of a run."""

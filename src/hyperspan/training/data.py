@@ -14,7 +14,7 @@ from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.models.registry import model_class
+from hyperspan.nn.models import model_class
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of

@@ -13,9 +13,9 @@ from hyperspan.config import MOST_PARTS, Config, DiscontinuousConfig
 from hyperspan.corpora.documents import IN_NO_SENTENCE, INSIDE_TOKENS
 from hyperspan.corpora.overlaps import widest_gap, widest_later
 from hyperspan.corpora.source import Problems
-from hyperspan.encoders.bundled import BUNDLED
 from hyperspan.errors import InputError, counted
-from hyperspan.model_folders import bundled_models
+from hyperspan.nn.bundled import BUNDLED
+from hyperspan.runtime.folders import bundled_models
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.config import AUTO, SETTLED, Config
-from hyperspan.encoders.bundled import BUNDLED
-from hyperspan.encoders.vectors import vectors_dimension
-from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.nn.bundled import BUNDLED
+from hyperspan.nn.vectors import vectors_dimension
+from hyperspan.runtime.folders import bundled_models, folder_of
 from hyperspan.text.language import looks_english
 from hyperspan.types import Sentence
 

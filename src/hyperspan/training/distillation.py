@@ -19,24 +19,24 @@ import numpy as np
 import torch
 from attrs import evolve
 
-from hyperspan.batch import Batch
 from hyperspan.config import Config
 from hyperspan.corpora.documents import with_context
-from hyperspan.encoders.language_model import LanguageModelLoss
 from hyperspan.errors import InputError
 from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.kernels.transfer import to_device
-from hyperspan.model_folders import folder_of
-from hyperspan.models import Recognizer, load_model
-from hyperspan.models.registry import model_class
-from hyperspan.models.storage import check_learnable
+from hyperspan.nn import Recognizer, load_model
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.folders import check_learnable
+from hyperspan.nn.language_model import LanguageModelLoss
+from hyperspan.nn.models import model_class
+from hyperspan.runtime.folders import folder_of
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.objectives import MicroBatch
 from hyperspan.types import AnnotationScope, Sentence
-from hyperspan.vocabulary import Vocabulary
 
 LONGEST = 150
 """The maximum length of unlabelled sentences in words; longer ones are mostly tables and lists."""

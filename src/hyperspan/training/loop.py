@@ -19,14 +19,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.batching import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.config import SETTLED, Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.evaluation.counts import Counts, Score, counts_of
 from hyperspan.kernels.transfer import is_asynchronous
-from hyperspan.models.base import Model
-from hyperspan.models.storage import save_model
-from hyperspan.models.tensors import read_tensors, write_tensors
+from hyperspan.nn.folders import save_model
+from hyperspan.nn.model import Model
+from hyperspan.nn.tensors import read_tensors, write_tensors
+from hyperspan.runtime.batching import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.structures.mentions import fragments_of
 from hyperspan.training.checkpoint import (
     CHECKPOINT,

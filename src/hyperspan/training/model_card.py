@@ -10,12 +10,12 @@ from pathlib import Path
 import torch
 
 from hyperspan import __version__
-from hyperspan.cards import CARD, HEADINGS, Figures, ModelCard
 from hyperspan.config import CorpusConfig
 from hyperspan.errors import CardWarning, InputError, counted
 from hyperspan.files import Target
-from hyperspan.inference.labels import name_labels, shown_labels
-from hyperspan.models import Model
+from hyperspan.nn import Model
+from hyperspan.runtime.cards import CARD, HEADINGS, Figures, ModelCard
+from hyperspan.runtime.labels import name_labels, shown_labels
 from hyperspan.text.profile import TextProfile
 from hyperspan.training.defaults import CorpusFacts
 from hyperspan.types import Sentence

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from torch import Tensor
 
-from hyperspan.batch import Batch
-from hyperspan.encoders.language_model import LanguageModelLoss
-from hyperspan.models.base import Model
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.language_model import LanguageModelLoss
+from hyperspan.nn.model import Model
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.types import Sentence

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from hyperspan.encoders.base import ParameterOptions
-from hyperspan.encoders.language_model import LanguageModelLoss
-from hyperspan.models.base import Model
+from hyperspan.nn.encoder import ParameterOptions
+from hyperspan.nn.language_model import LanguageModelLoss
+from hyperspan.nn.model import Model
 from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
 from hyperspan.training.objectives import MicroBatch, Objective
 

@@ -13,15 +13,15 @@ import torch
 
 from hyperspan.config import AUTO, Config, CorpusConfig
 from hyperspan.corpora.source import Problems
-from hyperspan.encoders.bundled import BUNDLED
-from hyperspan.encoders.hub import check_pretrained
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.significance import Confidence, confidence
-from hyperspan.model_folders import FILES, folder_of
-from hyperspan.models import Model, Recognizer, load_model, new_model, save_model
-from hyperspan.models.registry import model_class
-from hyperspan.models.validation import validate
+from hyperspan.nn import Model, Recognizer, load_model, new_model, save_model
+from hyperspan.nn.bundled import BUNDLED
+from hyperspan.nn.hub import check_pretrained
+from hyperspan.nn.models import model_class
+from hyperspan.nn.validation import validate
+from hyperspan.runtime.folders import FILES, folder_of
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data import (
     TrainingData,

@@ -29,11 +29,11 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from hyperspan.batching import batches_by_length
 from hyperspan.evaluation.counts import counts_of, measures
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.models.base import Model, Setting
-from hyperspan.models.recognizer import Recognizer
+from hyperspan.nn.model import Model, Setting
+from hyperspan.nn.recognizer import Recognizer
+from hyperspan.runtime.batching import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration

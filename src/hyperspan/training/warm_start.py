@@ -15,17 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperspan.batching import batches_by_length
 from hyperspan.config import Config
-from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
-from hyperspan.model_folders import folder_of
-from hyperspan.models import Recognizer, load_model
-from hyperspan.models.storage import check_learnable
-from hyperspan.models.validation import check_start
+from hyperspan.nn import Recognizer, load_model
+from hyperspan.nn.annotation import gold_of
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.folders import check_learnable
+from hyperspan.nn.validation import check_start
+from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.folders import folder_of
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.optimisation import LearntParameters
 from hyperspan.types import Sentence
-from hyperspan.vocabulary import Vocabulary
 
 SAME = {
     "model": ("kind", "tied"),
@@ -158,7 +159,7 @@ def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[S
     for places in batches_by_length([len(sentence) for sentence in some], start.max_width, start.batch_entries):
         marginals = start.distribution([some[place] for place in places]).marginals  # (B, n, c, m)
         for row, place in enumerate(places):
-            for begin, end, kind in vocabulary.gold(some[place]):
+            for begin, end, kind in gold_of(some[place], vocabulary.labels):
                 if end - begin <= marginals.shape[2]:
                     kinds.append(kind)
                     probabilities.append(marginals[row, begin, end - begin - 1][None])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.paper import results
-from hyperspan.models.scorers import SCORERS
+from hyperspan.nn.scorers import SCORERS
 
 
 @pytest.fixture(autouse=True)
@@ -21,4 +21,4 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kinds of models that experiments register are forgotten after each test."""
-    monkeypatch.setattr(SCORERS, "built_in", {**SCORERS.built_in})
+    monkeypatch.setattr(SCORERS, "built_in", SCORERS.built_in)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-HARBOUR = Path("src/hyperspan/examples/harbour.data")
+HARBOUR = Path("src/hyperspan/corpora/examples/harbour.data")
 SMALL = {
     "words.vectors": "",
     "words.dimension": 6,

@@ -21,9 +21,9 @@ from experiments.paper.properties import (
     sections,
 )
 from experiments.paper.systems import HOLDS, SYSTEMS, System
+from hyperspan.baselines.katiyar_cardie import label_sets
 from hyperspan.config import Config
-from hyperspan.models import new_model
-from hyperspan.models.katiyar_cardie import label_sets
+from hyperspan.nn import new_model
 from hyperspan.structures.graphs import Counting, hyperpaths, inside
 from hyperspan.types import Mention, Sentence
 

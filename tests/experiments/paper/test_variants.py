@@ -16,8 +16,8 @@ from experiments.paper.run import run_row
 from experiments.paper.variants import decode_otherwise, register, training_data
 from hyperspan.config import Config
 from hyperspan.corpora.registry import write_corpus
-from hyperspan.models import Recognizer, load_model, new_model
-from hyperspan.models.storage import save_model
+from hyperspan.nn import Recognizer, load_model, new_model
+from hyperspan.nn.folders import save_model
 from hyperspan.structures import EdgeScores, negative_log_likelihood
 from hyperspan.structures.losses import Loss
 from hyperspan.types import Document, Mention, Sentence

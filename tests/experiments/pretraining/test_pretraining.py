@@ -27,13 +27,13 @@ from experiments.pretraining.settings import PretrainingSettings
 from experiments.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from experiments.pretraining.texts import find_texts, parts_of, token_lines
 from hyperspan.cli import run_app
-from hyperspan.encoders.hub import read_pretrained
 from hyperspan.errors import HyperspanError
+from hyperspan.nn.hub import read_pretrained
 from hyperspan.text.tokenize import Tokenizer
 from tests.cli.process import called
 from tests.growth import grows_linearly
 
-HARBOUR = "src/hyperspan/examples/harbour.data"
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 FEW = PretrainingSettings(epochs=3, batch=4, length=24, learning_rate=0.01, dropout=0.1)
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import torch
 
 from hyperspan.config import TransformerConfig
-from hyperspan.encoders.hub import read_pretrained
-from hyperspan.encoders.subwords import SubwordTokenizer
+from hyperspan.nn.hub import read_pretrained
+from hyperspan.nn.subwords import SubwordTokenizer
 from scripts.shrink_encoder import main
 
 
 def test_shrink_encoder_keeps_the_subwords_of_texts_and_their_vectors(tiny_encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "often.txt").write_text("harbour of of the", encoding="utf-8")
-    keep = [["1", "src/hyperspan/examples/harbour.data"], ["2", str(tmp_path / "often.txt")]]
-    words = [line.split() for line in Path("src/hyperspan/examples/harbour.data").read_text("utf-8").split("\n")[::4]][
-        3
-    ]
+    keep = [["1", "src/hyperspan/corpora/examples/harbour.data"], ["2", str(tmp_path / "often.txt")]]
+    words = [
+        line.split() for line in Path("src/hyperspan/corpora/examples/harbour.data").read_text("utf-8").split("\n")[::4]
+    ][3]
     main(Namespace(encoder=tiny_encoder, output=str(tmp_path / "small"), keep=keep))
     sizes, vectors = [], []
     for folder in (str(tiny_encoder), str(tmp_path / "small")):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hyperspan.config import Config
 from hyperspan.errors import HyperspanError
-from hyperspan.models.validation import validate
+from hyperspan.nn.validation import validate
 from tests.fuzz.mutate import DEEP, NUMBERS, decode, encode
 from tests.fuzz.target import FoundError, Input, Target, Workplace, check_message, mutated_part
 

@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from hyperspan.cards import CARD
 from hyperspan.errors import CardWarning, HyperspanError
-from hyperspan.inference.loading import load
-from hyperspan.model_folders import PRETRAINED
+from hyperspan.runtime.cards import CARD
+from hyperspan.runtime.folders import PRETRAINED
+from hyperspan.runtime.loading import load
 from tests.fuzz.mutate import NUMBERS, change_value, encode, mutate, mutate_json
 from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import Input, Target, Workplace, check_message

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan.errors import HyperspanError
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.loading import load
 from hyperspan.text import Tokenizer, split_text
 from tests.fuzz.mutate import decode, encode, mutate, odd_text
 from tests.fuzz.samples import TEXTS

@@ -12,16 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan import Config, Document, Mention, Sentence
-from hyperspan.batch import Batch, collate
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
-from hyperspan.encoders.base import Encoder
-from hyperspan.encoders.registry import ENCODERS
 from hyperspan.errors import InputError
-from hyperspan.models import Model
-from hyperspan.models.scorers import SCORERS, Scorer
+from hyperspan.nn import Model
+from hyperspan.nn.batch import Batch, collate
+from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.scorers import SCORERS, Scorer
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.vocabulary import Vocabulary
+from hyperspan.text.vocabulary import Vocabulary
 
 # -- a format: a line a document, with [[mentions|LABEL]] that do not overlap ------------------------------------------
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from hyperspan.inference.annotator import Annotator
-from hyperspan.inference.loading import load
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.loading import load
 from tests.serve.page.reader import PATIENCE, Opener
 from tests.serve.running import Running, running
 

@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from hyperspan.inference.loading import load
+from hyperspan.runtime.loading import load
 from hyperspan.serve.models import places
 from tests.serve.page.labeller import Labelling, press
 from tests.serve.page.reader import browsing

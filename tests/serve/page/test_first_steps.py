@@ -7,8 +7,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 
-from hyperspan.file_types import why_not_text
-from hyperspan.model_folders import bundled_models, folder_of
+from hyperspan.corpora.file_types import why_not_text
+from hyperspan.runtime.folders import bundled_models, folder_of
 from tests.serve.page.reader import NEEDS, TEXT, Opener, downloaded, wait_for_text, write
 from tests.serve.page.test_counterparts import call
 

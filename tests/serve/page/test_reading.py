@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from hyperspan.inference.annotator import Annotator
 from hyperspan.render.terminal import render_sentence
+from hyperspan.runtime.annotator import Annotator
 from tests.serve.page.reader import (
     MARKED,
     NEEDS,

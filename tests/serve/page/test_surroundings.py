@@ -7,9 +7,9 @@ import threading
 import pytest
 from playwright.sync_api import Route, expect
 
-from hyperspan.inference.annotator import Annotator
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.settings import Settings
-from tests.inference.everyday import EVERYDAY
+from tests.runtime.everyday import EVERYDAY
 from tests.serve.page.reader import NEEDS, TEXT, Opener, annotate, listed, wait_for_text, write
 from tests.serve.running import Running, running
 

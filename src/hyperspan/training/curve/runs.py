@@ -11,8 +11,8 @@ from typing import Any
 
 from hyperspan.config import AUTO, Config
 from hyperspan.errors import InputError, TrainingError
-from hyperspan.models.registry import model_class
-from hyperspan.models.validation import validate
+from hyperspan.nn.models import model_class
+from hyperspan.nn.validation import validate
 from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
 from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes

@@ -1,0 +1,190 @@
+"""A linear-chain CRF over BIOHD tags (:mod:`hyperspan.baselines.biohd_tags`), one chain per type.
+
+All chains share one encoder and are independent of each other. Each has its own scores of tags and of steps between
+them. The chains of all types and sentences are computed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hyperspan.baselines.biohd_tags import OF_PARTS, OUTSIDE, TAGS, may_follow, mentions_of_parts, tags_of_parts
+from hyperspan.baselines.greedy import GreedySets
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.kernels.transfer import to_device
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.model import Model, Setting, discontinuous_bias
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, parts_of
+from hyperspan.text.vocabulary import Vocabulary
+from hyperspan.types import Sentence
+
+
+class TypeChains:
+    """Chains of t tags over the words of each sentence, one for each of m types, which share no scores of steps.
+
+    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t); `inside` (B, n) marks the words inside their sentence.
+    -inf makes a step or a first tag impossible.
+    """
+
+    def __init__(self, emit: Tensor, step: Tensor, first: Tensor, inside: Tensor):
+        self.emit, self.step, self.first, self.inside = emit, step, first, inside
+        self.alive = inside[..., None, None].unbind(1)  # (B, 1, 1) a word
+
+    @property
+    def _by_word(self) -> tuple[Tensor, ...]:
+        """(B, m, t) per word, 0 in padding."""
+        return self.emit.masked_fill(~self.inside[..., None, None], 0.0).unbind(1)
+
+    def _before(self) -> list[Tensor]:
+        """(B, m, t) per word: the log-sum over all paths to each tag; in padding those of the last word."""
+        emit = self._by_word
+        before = [emit[0] + self.first]
+        for position in range(1, len(emit)):
+            value = log_sum(before[-1][..., None] + self.step, 2) + emit[position]
+            before.append(torch.where(self.alive[position], value, before[-1]))
+        return before
+
+    @property
+    def log_partition(self) -> Tensor:
+        """(B, m)"""
+        return log_sum(self._before()[-1], 2)
+
+    def score(self, tags: Tensor) -> Tensor:
+        """(B, n, m) -> (B, m): the scores of tags, which may be anything in padding."""
+        kind = torch.arange(self.emit.shape[2], device=tags.device)
+        own = self.emit.gather(3, tags[..., None])[..., 0].masked_fill(~self.inside[..., None], 0.0)
+        steps = self.step[kind, tags[:, :-1], tags[:, 1:]].masked_fill(~self.inside[:, 1:, None], 0.0)
+        begin = self.first[kind, tags[:, 0]].masked_fill(~self.inside[:, :1], 0.0)
+        return own.sum(1) + steps.sum(1) + begin
+
+    def posteriors(self) -> Tensor:
+        """(B, n, m, t): the probability of each tag; arbitrary in padding."""
+        emit, before = self._by_word, self._before()
+        after = [torch.zeros_like(emit[0])]
+        for position in range(len(emit) - 1, 0, -1):
+            value = log_sum(self.step + (emit[position] + after[-1])[:, :, None], 3)
+            after.append(torch.where(self.alive[position], value, after[-1]))
+        both = torch.stack(before, dim=1) + torch.stack(after[::-1], dim=1)
+        return (both - log_sum(before[-1], 2)[:, None, :, None]).exp()
+
+    def best(self) -> Tensor:
+        """(B, n, m): the best tags; ties go to the first. In padding they repeat the last one."""
+        emit = self._by_word
+        value, came_from = emit[0] + self.first, list[Tensor]()
+        stay = torch.arange(value.shape[2], device=value.device).expand_as(value)
+        for position in range(1, len(emit)):
+            longer, source = (value[..., None] + self.step).max(2)
+            value = torch.where(self.alive[position], longer + emit[position], value)
+            came_from.append(torch.where(self.alive[position], source, stay))
+        tags = [value.max(2).indices]
+        for source in reversed(came_from):
+            tags.append(source.gather(2, tags[-1][..., None])[..., 0])
+        return torch.stack(tags[::-1], dim=1)
+
+
+class Biohd(Model):
+    """Words → scores of tags → a chain for each type → mentions, by rules."""
+
+    allowed_mentions = "with gaps; of one type none overlapping but at a head"
+    over_spans = False
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__(config, vocabulary)
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
+        m, t = len(self.labels), len(TAGS)
+        self.emit = self.encoder.word_layer(m * t)
+        self.step, self.first = nn.Parameter(torch.zeros(m, t, t)), nn.Parameter(torch.zeros(m, t))
+        legal = torch.tensor([[may_follow(tag, following) for following in range(t)] for tag in range(t)])
+        self.register_buffer("_illegal", ~legal, persistent=False)
+        given = config.discontinuous
+        self.limits = Limits(given.parts, 0, given.gap, 0)
+        """The limits on gaps and parts; chains do not limit widths."""
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        if config.discontinuous.parts < 2:
+            raise InputError("discontinuous.parts is 1, but model.kind biohd joins two parts or more; set it to 2")
+
+    @classmethod
+    def finds_discontinuous(cls, config: Config) -> bool:
+        return True
+
+    def _chains(self, words: Tensor, batch: Batch, bias: float = 0.0) -> TypeChains:
+        """(N, d) -> chains; the batch has a word. The bias is added to the tags of discontinuous mentions."""
+        shape = (len(batch.lengths), batch.longest, len(self.labels), len(TAGS))
+        emit = self.emit(words).float().index_select(0, batch.row_of).view(shape)
+        emit = emit + bias * emit.new_tensor([tag in OF_PARTS for tag in range(len(TAGS))])
+        (lengths,) = to_device([np.array(batch.lengths)], self.device)
+        illegal: Tensor = self._illegal  # type: ignore[assignment]
+        step = self.step.masked_fill(illegal, MINUS_INFINITY)
+        first = self.first.masked_fill(illegal[OUTSIDE], MINUS_INFINITY)
+        return TypeChains(emit, step, first, torch.arange(batch.longest, device=self.device) < lengths[:, None])
+
+    def _tags(self, mentions: set[AnyMention], length: int) -> dict[int, list[int]]:
+        """The tags of each type that has mentions."""
+        by_type: dict[int, list[AnyMention]] = {}
+        for one in mentions:
+            by_type.setdefault(one[2], []).append(one)
+        return {kind: tags_of_parts(own, length, self.limits) for kind, own in by_type.items()}
+
+    def _mentions(self, tags: dict[int, list[int]]) -> set[AnyMention]:
+        return {one for kind, own in tags.items() for one in mentions_of_parts(own, kind, self.limits)}
+
+    def representable(self, mentions: set[AnyMention], longest: int) -> set[AnyMention]:  # type: ignore[override]
+        return mentions & self._mentions(self._tags(mentions, longest))
+
+    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        """The negative log-likelihood of all chains of a sentence together."""
+        if batch.longest == 0:
+            return Loss(words.new_zeros(len(gold)), (0,) * len(gold))
+        tags = np.zeros((len(gold), batch.longest, len(self.labels)), dtype=np.int64)
+        left_out: list[int] = []
+        for sentence, (mentions, length) in enumerate(zip(gold, batch.lengths, strict=True)):
+            own = self._tags(mentions, length)  # type: ignore[arg-type]
+            left_out.append(len(mentions - self._mentions(own)))  # type: ignore[arg-type]
+            for kind, listed in own.items():
+                tags[sentence, :length, kind] = listed
+        chains = self._chains(words, batch)
+        (wanted,) = to_device([tags], self.device)
+        return Loss((chains.log_partition - chains.score(wanted)).sum(1).clamp(min=0.0), tuple(left_out))
+
+    def settings(self) -> list[Setting]:
+        """The bias of the tags of discontinuous mentions."""
+        return [discontinuous_bias(self.found_at)]
+
+    def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """Return a function from a bias to the mentions found with it."""
+        batch = self.collate(sentences)
+        words = self.encoder(batch)[-1]
+        return lambda bias: self._sets(words, batch, bias).argmax()
+
+    def distribution(self, sentences: Sequence[Sentence]) -> GreedySets:
+        """The mentions that the best tags encode. The probability of a mention is that of its least probable tag, an
+        upper bound."""
+        batch = self.collate(sentences)
+        return self._sets(self.encoder(batch)[-1], batch, self.config.discontinuous.bias)
+
+    def _sets(self, words: Tensor, batch: Batch, bias: float) -> GreedySets:
+        m, sentences = len(self.labels), range(len(batch.lengths))
+        if batch.longest == 0:
+            return GreedySets([{} for _ in sentences], [0.0] * len(sentences), batch.lengths, m, self.device)
+        chains = self._chains(words, batch, bias)
+        best = chains.best()  # (B, n, m)
+        probable = chains.posteriors().gather(3, best[..., None])[..., 0].clamp(max=1.0).cpu().numpy()
+        values = (chains.score(best) - chains.log_partition).sum(1).clamp(max=0.0).tolist()
+        tags = best.masked_fill(~chains.inside[..., None], OUTSIDE).cpu().numpy()
+        found: list[dict[AnyMention, float]] = [{} for _ in sentences]
+        for sentence, kind in np.argwhere((tags != OUTSIDE).any(1)).tolist():
+            for one in mentions_of_parts(tags[sentence, :, kind].tolist(), kind, self.limits):
+                covered = [word for start, end in parts_of(one) for word in range(start, end)]
+                found[sentence][one] = float(probable[sentence, covered, kind].min())
+        return GreedySets(found, values, batch.lengths, m, self.device)

@@ -1,1 +1,0 @@
-"""Encoders: from tokens to vectors of words, characters and spans."""

@@ -1,0 +1,57 @@
+"""Models that learn, with torch: encoders, scorers, and the model that both make with a structure.
+
+Imports values, text, corpora, structures and runtime. Names load on first use: files, features and word vectors are
+read without torch. Plug-ins use what is named here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.plugins import imported
+
+_HOME = {
+    "ENCODERS": "encoders",
+    "MODELS": "models",
+    "SCORERS": "scorers",
+    "Encoder": "encoder",
+    "Model": "model",
+    "Recognizer": "recognizer",
+    "Scorer": "scorer",
+    "load_model": "folders",
+    "new_model": "folders",
+    "save_model": "folders",
+}
+
+__all__ = [
+    "ENCODERS",
+    "MODELS",
+    "SCORERS",
+    "Encoder",
+    "Model",
+    "Recognizer",
+    "Scorer",
+    "load_model",
+    "new_model",
+    "save_model",
+]
+
+if TYPE_CHECKING:
+    from hyperspan.nn.encoder import Encoder
+    from hyperspan.nn.encoders import ENCODERS
+    from hyperspan.nn.folders import load_model, new_model, save_model
+    from hyperspan.nn.model import Model
+    from hyperspan.nn.models import MODELS
+    from hyperspan.nn.recognizer import Recognizer
+    from hyperspan.nn.scorer import Scorer
+    from hyperspan.nn.scorers import SCORERS
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'hyperspan.nn' has no attribute {name!r}")
+    return imported(f"hyperspan.nn.{_HOME[name]}:{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__

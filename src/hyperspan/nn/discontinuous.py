@@ -1,0 +1,118 @@
+"""Scores of discontinuous mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores
+from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, linear_axes
+from hyperspan.runtime.kinds import check_gaps
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.discontinuous import DiscontinuousHypergraph
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.discontinuous_scores import DiscontinuousScores, with_margin
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import Mention
+from hyperspan.structures.scores import EdgeScores
+
+
+class DiscontinuousScorer(Scorer):
+    """Contiguous mentions as in a segmental hypergraph; other parts and gaps are scored from their spans.
+
+    All scores are linear in span vectors. A gap uses the span from the word before it to the word after it, so the span
+    LSTM has read the words on both sides, the gap's words, and its width.
+    """
+
+    over_spans = linear_memory = can_skip = independent_types = True
+    allowed_mentions = "overlapping in any way, with gaps"
+    discontinuous = has_cross_entropy = can_condition = True
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        m = self.types
+        self.start = encoder.word_layer(2 * m)
+        self.parts = encoder.span_layer(6 * m)  # close, leaving, arriving, open, last, gap
+        with torch.no_grad():
+            self.parts.bias[:m] = INITIAL_MENTION_BIAS
+            self.parts.bias[3 * m :] = INITIAL_MENTION_BIAS
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        if not ENCODERS[config.encoder.kind].contextual:
+            raise InputError(
+                f"model.kind discontinuous reads vectors of spans, but encoder.kind is {config.encoder.kind}; set it to neural"
+            )
+        check_gaps(config)
+
+    def forward(
+        self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None
+    ) -> DiscontinuousScores:
+        m, shape = self.types, (len(batch.lengths), batch.longest)
+        if layout is None or spans is None:
+            empty = self.parts.bias.new_zeros(*shape, m)
+            wide = empty[:, :, None]
+            return DiscontinuousScores(empty, empty, wide[:, :, :0], wide, wide, wide[:, :, :0], wide)
+        limits, chains = self.config.discontinuous, layout.chains
+        absent, present = self._by_word(self.start(words), batch).split(m, dim=2)
+        rows = self.parts(words, spans, batch, layout).float()
+        close, leaving, arriving, others = rows.split([m, m, m, 3 * m], dim=1)
+        extend = chains.unpack_extensions(chains.shorter(leaving) + arriving[chains.longer])
+        close, opening, last, gap = chains.unpack_widths(torch.cat([close, others], dim=1)).split(m, dim=3)
+        gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
+        return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
+
+    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
+        limits = GapLimits(self.config.discontinuous.gap, self.config.discontinuous.later_width)
+        return encoder.fuse(self.start, self.parts, tied=True, interactions=True, gaps=limits)
+
+    def of_fused(self, found: FusedScores) -> DiscontinuousScores:
+        absent, present, extend, close, _, opening, gap, last = found
+        assert opening is not None and gap is not None and last is not None
+        return DiscontinuousScores(absent, present, extend, close, opening, gap, last)
+
+    def skipping(self, scores: DiscontinuousScores, margin: float) -> DiscontinuousScores:
+        first = EdgeScores(scores.absent, scores.present, scores.extend, scores.close)
+        return replace(scores, present=first.skipping(margin).present)
+
+    def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
+        return replace(scores, present=scores.present + bias)
+
+    def add_discontinuous_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
+        return replace(scores, open=scores.open + bias)
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
+
+    def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:
+        return DiscontinuousHypergraph(scores, lengths, self.config.discontinuous.parts)
+
+    def representable(self, mentions: set[Any], longest: int) -> set[Any]:
+        given, limit = self.config.discontinuous, self.config.model.max_width
+        limits = Limits(given.parts, longest if limit == "n" else limit, given.gap, given.later_width)
+        return {mention for mention in mentions if limits.allow(mention)}
+
+    def loss(
+        self,
+        scores: DiscontinuousScores,
+        gold: Sequence[set[Mention]],
+        lengths: Sequence[int],
+        marks: PartialMarks | None = None,
+    ) -> Loss:
+        kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
+        if marks is None and self.config.training.softmax_margin:
+            scores = with_margin(scores, kept, self.config.training.beta)
+        values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
+        return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))

@@ -1,0 +1,156 @@
+"""The encoder interface: from sentences to representations of words and spans, and to layers that score them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.config import Config, TrainingConfig
+from hyperspan.kernels.encoder import FusedEncoder
+from hyperspan.kernels.encoder_gaps import GapLimits
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.nn.batch import Batch
+from hyperspan.text.vocabulary import Vocabulary
+from hyperspan.types import Sentence
+
+
+class ParameterOptions(NamedTuple):
+    """How a parameter is optimised."""
+
+    learning_rate: float
+    """The peak learning rate of the schedule."""
+    weight_decay: float
+
+
+class Encoder(nn.Module, ABC):
+    """An encoder of words and, for models over spans, of spans.
+
+    A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of
+    spans. Only the encoder knows what a representation is: a scorer turns it into scores with layers that `word_layer`
+    and `span_layer` create. A dense encoder states the size of its vectors in `dimension`; models other than
+    recognizers need one.
+    """
+
+    dense: ClassVar[bool]
+    """Whether words are vectors of `dimension` numbers."""
+    named_features: ClassVar[bool] = False
+    """Whether words and spans are ids of features, whose names are in the vocabulary."""
+    contextual: ClassVar[bool]
+    """Whether the representation of a word depends on its neighbours, and that of a span on all its words."""
+    can_start: ClassVar[bool] = False
+    """Whether an encoder supports warm starts with `prepare_from` and `copy_from`."""
+    dimension: int
+    """The size of a word's vector; only for dense encoders."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool):
+        super().__init__()
+        self.config, self.vocabulary, self.over_spans = config, vocabulary, spans
+
+    @classmethod
+    @abstractmethod
+    def check(cls, config: Config) -> None:
+        """Raise an InputError if a configuration asks for something that this encoder cannot do."""
+
+    @classmethod
+    @abstractmethod
+    def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Any]:
+        """The vocabulary of training sentences, and the argument of `initialise`."""
+
+    @abstractmethod
+    def initialise(self, resources: Any) -> None:
+        """Initialise parameters from resources, such as pretrained vectors."""
+
+    @classmethod
+    def prepare_from(cls, start: Vocabulary, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, Any]:
+        """The merged vocabulary of a trained encoder and of training sentences, and the argument of `copy_from`."""
+        raise NotImplementedError
+
+    def copy_from(self, start: Vocabulary, state: Mapping[str, Tensor], resources: Any) -> None:
+        """Copy the parameters of a trained encoder of the same architecture, given its vocabulary and its state."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
+        """Collate the sentences into a batch on a device."""
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """(N, …) for each layer of the encoder: representations of words. Scores use the last layer."""
+
+    @abstractmethod
+    def encode_spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+        """(N, …), the representations of words -> (rows, …), those of spans."""
+
+    @abstractmethod
+    def word_layer(self, outputs: int) -> Any:
+        """A layer from representations of words to (N, outputs), with a `weight` and a `bias`."""
+
+    @abstractmethod
+    def span_layer(self, outputs: int, *, whole: bool = False) -> Any:
+        """A layer from (words, spans, batch, layout) to (rows, outputs), with a `bias`.
+
+        With `whole` it sees all words of a span; otherwise only its end.
+        """
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """(N, d): the vectors of words that the kernel of :meth:`fuse` begins with."""
+        raise NotImplementedError
+
+    def fuse(
+        self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
+    ) -> FusedEncoder | None:
+        """A kernel from `vectors` to the scores of segmental or discontinuous hypergraphs, given the scorer's layers;
+        None if not supported."""
+        return None
+
+    def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
+        """The optimiser options of parameters that differ from the default."""
+        return {}
+
+    @property
+    def pretrained_rows(self) -> list[Tensor]:
+        """Buffers of frozen vectors, one row for each word that comes only from pretrained vectors."""
+        return []
+
+    @property
+    def word_vectors(self) -> list[Tensor]:
+        """All tensors with one row for each word; they are saved in one byte per number."""
+        return self.pretrained_rows
+
+    @property
+    def context(self) -> int:
+        """The number of context words that it reads before and after a sentence."""
+        return 0
+
+    @property
+    def reads_ids(self) -> bool:
+        """Whether the output of :mod:`hyperspan.runtime.collation` is enough as a batch."""
+        return False
+
+    @property
+    def reads_characters(self) -> bool:
+        """Whether it reads the characters of words."""
+        return False
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether it reads part-of-speech tags."""
+        return bool(self.vocabulary.tags)
+
+    def span_layout(self, batch: Batch) -> SpanLayout | None:
+        """The layout of the spans of a batch; None without spans."""
+        if not self.over_spans or batch.longest == 0:
+            return None
+        return batch_layout(batch, self.config)
+
+
+def batch_layout(batch: Batch, config: Config) -> SpanLayout:
+    """The layout of all spans of a batch that are no wider than `model.max_width`."""
+    limit = config.model.max_width
+    width = batch.longest if limit == "n" else min(limit, batch.longest)
+    return span_layout(tuple(batch.lengths), batch.longest, width, batch.words.device)

@@ -1,0 +1,82 @@
+"""Models as folders: config.toml, vocabulary.json, words.txt, model.safetensors, and a README.md (model card)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.files import Target
+from hyperspan.kernels.encoder_arrays import check_precision
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.model import Model
+from hyperspan.nn.models import model_class
+from hyperspan.nn.tensors import write_tensors
+from hyperspan.nn.validation import validate
+from hyperspan.nn.weights import load_weights, quantized
+from hyperspan.text.vocabulary import Vocabulary, check_labels, check_names, check_names_of
+from hyperspan.types import Sentence
+
+
+def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
+    """An untrained model for the words and labels of the training sentences; its parameters depend only on the seed.
+
+    The configuration must pass :func:`hyperspan.nn.validation.validate`.
+    """
+    config = config.settled()
+    vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
+    check_learnable(vocabulary, config)
+    kind = model_class(config.model.kind)
+    config = kind.settled(config, vocabulary.labels, sentences)
+    torch.manual_seed(config.training.seed)
+    model = kind(config, vocabulary)
+    model.encoder.initialise(resources)
+    return model
+
+
+def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
+    """Raise an InputError if the training sentences have no labels, or labels that no model can have."""
+    if not vocabulary.labels:
+        raise InputError(
+            f"{config.data.train_names} holds no mentions to learn from; name annotated sentences in data.train"
+        )
+    try:
+        check_labels(vocabulary.labels)
+    except ValueError as error:
+        raise InputError(
+            f"{config.data.train_names} cannot be learnt from: {error}; rename the labels in data.train"
+        ) from None
+    try:
+        check_names(config.model.names, vocabulary.labels)
+    except ValueError as error:
+        raise InputError(f"{error}; correct model.names, or the labels in {config.data.train_names}") from None
+
+
+def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
+    """Write a model to a folder; with `half`, in two bytes per number instead of four, and one byte for word
+    vectors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Target(str(folder / "config.toml"), force=True).open() as file:
+        file.write(model.config.to_toml())
+    model.vocabulary.save(folder)
+    write_tensors(quantized(model) if half else model.state_dict(), folder / "model.safetensors")
+
+
+def load_model(
+    folder: str | Path, device: str | torch.device = "cpu", *, precision: str = "float32", skip: float | None = None
+) -> Model:
+    """Load the model of a folder, ready for inference; for `precision` and `skip` see :func:`hyperspan.load`."""
+    folder = Path(folder)
+    check_precision(precision, torch.device(device).type)
+    config = Config.of_model(folder)
+    try:
+        validate(config)
+    except InputError as error:
+        raise InputError(f"{folder / 'config.toml'}: {error}") from None
+    vocabulary = Vocabulary.load(folder)
+    check_names_of(folder, config, vocabulary)
+    model = load_weights(folder, lambda: model_class(config.model.kind)(config, vocabulary)).to(device)
+    return model.for_inference(precision, skip)

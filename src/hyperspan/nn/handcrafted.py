@@ -1,0 +1,309 @@
+"""The handcrafted encoder: sparse features of words and spans in place of vectors, and weights for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding_bag
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.batch import Batch, collate
+from hyperspan.nn.clusters import read_clusters
+from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.features import (
+    OF_TAGS,
+    SPAN_TEMPLATES,
+    TEMPLATES,
+    FeatureExtractor,
+    SentenceFeatures,
+    Template,
+    frequent,
+    function_words_of,
+    look_up,
+)
+from hyperspan.text.vocabulary import Vocabulary
+from hyperspan.types import Sentence
+
+REMEMBERED_SENTENCES = 50_000
+"""Sentences whose features are cached in training, about 10 kB each."""
+
+
+def extractor_of(config: Config, vocabulary: Vocabulary) -> FeatureExtractor:
+    """The feature extractor of a model."""
+    chosen = config.features
+    return FeatureExtractor(
+        _names("features.words", chosen.words, list(TEMPLATES)),
+        _names("features.spans", chosen.spans, list(SPAN_TEMPLATES)),
+        frozenset(vocabulary.function_words),
+        vocabulary.clusters,
+    )
+
+
+def _names(key: str, given: str, known: Sequence[str]) -> list[str]:
+    """Split a text into names; raise an error if one is unknown."""
+    names = given.replace(",", " ").split()
+    for name in names:
+        if name not in known:
+            raise InputError(f"{key} names {name!r}, but must be some of {', '.join(known)}")
+    return names
+
+
+class KnownFeatures(NamedTuple):
+    """The sorted hashes of the features that a model knows."""
+
+    words: Tensor
+    spans: Tensor
+
+
+def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabulary) -> tuple[Vocabulary, KnownFeatures]:
+    """Add the features that occur often enough in training sentences to the vocabulary; return it with the hashes of
+    word and span features.
+
+    Span features are counted only on mentions: there are too many other spans.
+    """
+    vocabulary = replace(vocabulary, function_words=sorted(function_words_of(sentences)))
+    extractor = extractor_of(config, vocabulary)
+    if not any(sentence.tags for sentence in sentences):
+        extractor = replace(extractor, spans=[name for name in extractor.spans if name not in OF_TAGS])
+    reading = extractor.read(sentences)
+    least = config.features.min_count
+    words, names = _frequent_of_words(reading, least)
+    mentions = _mentions(sentences)
+    columns = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
+    spans, places = frequent(reading.of_spans(columns[0], columns[1], columns[2]), least)
+    span_names = [
+        reading.name_of_span(*mentions[row], extractor.spans[column])
+        for row, column in _places(places, len(extractor.spans))
+    ]
+    vocabulary = replace(vocabulary, features=names, span_features=span_names)
+    return vocabulary, KnownFeatures(torch.from_numpy(words), torch.from_numpy(spans))
+
+
+def _frequent_of_words(reading: SentenceFeatures, least: int) -> tuple[np.ndarray, list[str]]:
+    """The sorted hashes of frequent features of words, and their names; template by template, to save memory."""
+    by_name: dict[str, list[Template]] = {}
+    for template in reading.extractor.templates:  # those of a bag share their name
+        by_name.setdefault(template.name, []).append(template)
+    hashes: list[np.ndarray] = []
+    names: list[str] = []
+    for templates in by_name.values():
+        columns = np.stack([reading.of_template(template) for template in templates], axis=1)
+        found, places = frequent(columns, least)
+        hashes.append(found)
+        names += [reading.name_of_word(row, templates[column]) for row, column in _places(places, len(templates))]
+    together = np.concatenate(hashes or [np.zeros(0, dtype=np.int64)])
+    order = np.argsort(together, kind="stable")
+    return together[order], [names[place] for place in order.tolist()]
+
+
+def _places(places: np.ndarray, columns: int) -> Iterator[tuple[int, int]]:
+    """The rows and columns of indices of a flat array."""
+    yield from zip(*(part.tolist() for part in np.divmod(places, max(columns, 1))), strict=True)
+
+
+def _mentions(sentences: Sequence[Sentence]) -> list[tuple[int, int, int]]:
+    """The sentence, start and width (words - 1) of all spans that are mentions of any type."""
+    spans = {
+        (number, mention.start, mention.end - mention.start - 1)
+        for number, sentence in enumerate(sentences)
+        for mention in sentence.mentions
+        if not mention.fragments
+    }
+    return sorted(spans)
+
+
+class FeatureEncoder(Encoder):
+    """Words and spans as the ids of their features."""
+
+    dense = False
+    named_features = True
+    contextual = False
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
+        super().__init__(config, vocabulary, spans=spans)
+        self.extractor = extractor_of(config, vocabulary)
+        self.rate = config.encoder.input_dropout
+        self.known: Tensor
+        """The sorted hashes of known features of words."""
+        self.register_buffer("known", torch.zeros(len(vocabulary.features), dtype=torch.int64))
+        self._kept: dict[Sentence, np.ndarray] = {}
+        self._arrays: tuple[list[tuple[int, int]], np.ndarray, np.ndarray] | None = None
+        self.spans_known: Tensor
+        """The sorted hashes of known features of spans."""
+        self.register_buffer("spans_known", torch.zeros(len(vocabulary.span_features), dtype=torch.int64))
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        for name, value, unset in (
+            ("words.vectors", config.words.vectors, ""),
+            ("characters.encoder", config.characters.encoder, "none"),
+            ("transformer.name", config.transformer.name, ""),
+        ):
+            if value != unset:
+                raise InputError(
+                    f"{name} is {value}, but encoder.kind is handcrafted, which reads no vectors; leave it out, or set encoder.kind to neural"
+                )
+        asked = extractor_of(config, Vocabulary([], 0, [], [], []))
+        if not asked.templates:
+            raise InputError(f"features.words is empty, but must name some of {', '.join(TEMPLATES)}")
+        layers = [template.layer for template in asked.templates] + list(asked.spans)
+        if any(layer.startswith("cluster") for layer in layers) and not config.words.clusters:
+            raise InputError(
+                "features.words or features.spans ask for clusters, but words.clusters names no file of them; name one, or leave them out"
+            )
+        if config.training.lm_loss_weight:
+            raise InputError(
+                f"training.lm_loss_weight is {config.training.lm_loss_weight:g}, but the handcrafted encoder has no LSTM that predicts words; set it to 0"
+            )
+
+    @classmethod
+    def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, KnownFeatures]:
+        clusters = read_clusters(config.words.clusters) if config.words.clusters else None
+        return collect(sentences, config, Vocabulary.of(sentences, config, clusters=clusters))
+
+    def initialise(self, resources: KnownFeatures) -> None:
+        self.known.copy_(resources.words)
+        self.spans_known.copy_(resources.spans)
+
+    def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
+        """Collate sentences with the features of their words and, if spans are scored, of their spans."""
+        batch = collate(sentences, self.vocabulary, characters=False, device=device)
+        order = np.repeat(np.arange(len(batch.lengths)) * batch.longest - _before(batch.lengths), batch.lengths)
+        order = order + np.arange(len(order))  # (N,): sentence * n + position, of words one after the other
+        rows = batch.row_of.cpu().numpy()[order]
+        words = np.empty((len(rows), len(self.extractor.templates)), dtype=np.int32)
+        words[rows] = self._of_words(sentences)
+        spans, layout = None, self.span_layout(batch)
+        if layout is not None and self.extractor.spans:
+            sentence, start = np.divmod(layout.chains.starts, max(batch.longest, 1))
+            hashes = self.extractor.read(sentences).of_spans(sentence, start, layout.chains.widths)
+            spans = torch.from_numpy(look_up(hashes, self._tables()[1])).to(device, torch.int32)
+        return replace(batch, features=torch.from_numpy(words).to(device), span_features=spans)
+
+    def _of_words(self, sentences: Sequence[Sentence]) -> np.ndarray:
+        """(N, templates): the ids of features of the words, one sentence after the other.
+
+        Those of training sentences are cached, as they recur in every epoch.
+        """
+        known, _ = self._tables()
+        if not self.training:
+            return look_up(self.extractor.read(sentences).of_words(), known).astype(np.int32)
+        if len(self._kept) > REMEMBERED_SENTENCES:
+            self._kept.clear()
+        new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in self._kept]
+        ids = look_up(self.extractor.read(new).of_words(), known).astype(np.int32)
+        ends = np.cumsum([len(sentence) for sentence in new])
+        self._kept.update(zip(new, np.split(ids, ends[:-1]) if new else (), strict=True))
+        return np.concatenate([self._kept[sentence] for sentence in sentences] or [ids])
+
+    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """The known hashes of words and spans as arrays, copied from the device once."""
+        state = [(id(tensor), tensor._version) for tensor in (self.known, self.spans_known)]
+        if self._arrays is None or self._arrays[0] != state:
+            self._arrays = (state, self.known.cpu().numpy(), self.spans_known.cpu().numpy())
+        return self._arrays[1:]
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """(N, templates): the ids of features, with dropout in training."""
+        assert batch.features is not None
+        return [self._drop(batch.features)]
+
+    def encode_spans(self, words: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+        """(rows, templates): the same for spans."""
+        if batch.span_features is None:
+            return words.new_zeros(len(layout.start), 0)
+        return self._drop(batch.span_features)
+
+    def _drop(self, ids: Tensor) -> Tensor:
+        """Replace some ids by 0 in training."""
+        if not self.training or not self.rate:
+            return ids
+        return ids * (torch.rand(ids.shape, device=ids.device) >= self.rate)
+
+    def word_layer(self, outputs: int) -> FeatureWeights:
+        return FeatureWeights(len(self.known), outputs, self.rate)
+
+    def span_layer(self, outputs: int, *, whole: bool = False) -> SpanEnds | WholeSpans:
+        return (WholeSpans if whole else SpanEnds)(len(self.known), len(self.spans_known), outputs, self.rate)
+
+
+def _before(lengths: Sequence[int]) -> np.ndarray:
+    """The number of words before each sentence."""
+    counts = np.array(lengths, dtype=np.int64)
+    return np.cumsum(counts) - counts
+
+
+class FeatureWeights(nn.Module):
+    """The sum of the weights of features."""
+
+    def __init__(self, features: int, outputs: int, rate: float, *, bias: bool = True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(features + 1, outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
+        self.rate = rate
+        """The share of features that training drops; the others are scaled up."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(N, templates) -> (N, outputs)."""
+        if ids.numel():
+            total = embedding_bag(ids, self.weight, mode="sum", padding_idx=0)
+        else:
+            total = self.weight.new_zeros(len(ids), self.weight.shape[1])
+        total = total / (1 - self.rate) if self.training and self.rate else total
+        return total if self.bias is None else total + self.bias
+
+
+def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
+    """(N, d), of words -> (B * n, d), of the word `step` positions later; 0 if there is none."""
+    place = torch.arange(batch.longest, device=values.device) + step
+    lengths = torch.tensor(batch.lengths, device=values.device)
+    inside = (place >= 0) & (place < lengths[:, None])  # (B, n)
+    rows = batch.row_of.view(len(batch.lengths), -1)[:, place.clamp(0, max(batch.longest - 1, 0))]
+    return values.index_select(0, rows.flatten()) * inside.flatten()[:, None]
+
+
+class SpanEnds(nn.Module):
+    """Scores of spans from the features of their last word, of the next word, and of the span."""
+
+    def __init__(self, words: int, spans: int, outputs: int, rate: float):
+        super().__init__()
+        self.words = FeatureWeights(words, 2 * outputs, rate, bias=False)
+        self.span = FeatureWeights(spans, outputs, rate, bias=False)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+        """(rows, outputs)"""
+        last, following = self.words(words).chunk(2, dim=1)
+        ends = last.index_select(0, batch.row_of) + _beside(following, batch, 1)  # (B * n, outputs)
+        return ends.index_select(0, layout.end) + self.span(spans) + self.bias
+
+
+class WholeSpans(nn.Module):
+    """Scores of spans from the features of the word before, of their first word, of each of their words, of their last
+    word, of the word after, and of the span."""
+
+    def __init__(self, words: int, spans: int, outputs: int, rate: float):
+        super().__init__()
+        self.words = FeatureWeights(words, 5 * outputs, rate, bias=False)
+        self.each = nn.Parameter(torch.zeros(outputs))
+        self.span = FeatureWeights(spans, outputs, rate, bias=False)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+        """(rows, outputs)"""
+        before, first, each, last, following = self.words(words).chunk(5, dim=1)
+        starts = first.index_select(0, batch.row_of) + _beside(before, batch, -1)  # (B * n, outputs)
+        ends = last.index_select(0, batch.row_of) + _beside(following, batch, 1)
+        in_order = (each + self.each).index_select(0, batch.row_of).view(len(batch.lengths), batch.longest, -1)
+        until = nn.functional.pad(in_order.cumsum(1), (0, 0, 1, 0)).flatten(0, 1)  # (B * (n + 1), outputs)
+        shift = layout.start.div(max(batch.longest, 1), rounding_mode="floor")  # each sentence has one place more
+        inside = until.index_select(0, layout.end + shift + 1) - until.index_select(0, layout.start + shift)
+        edges = starts.index_select(0, layout.start) + ends.index_select(0, layout.end)
+        return edges + inside + self.span(spans) + self.bias

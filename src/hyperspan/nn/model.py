@@ -1,0 +1,266 @@
+"""The interface of all models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.kernels.choice import batch_entries
+from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
+from hyperspan.nn.annotation import gold_of, marks_of
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.language_model import LanguageModelLoss
+from hyperspan.nn.scorer import WeightColumns
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Distribution
+from hyperspan.structures.expected_rates import ExpectedRates
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.vocabulary import Vocabulary
+from hyperspan.types import Sentence
+
+DISCONTINUOUS_BIASES = [step / 4 for step in range(17)]
+"""From 0 to 4."""
+FoundAt = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
+"""Sentences -> a function from a value to predictions; sentences are encoded once for all values."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A number of the configuration that training chooses on dev after the last epoch."""
+
+    section: str
+    key: str
+    values: Sequence[float]
+    """What is tried; the best F1 wins."""
+    neutral: float
+    """Of equally good values, the nearest to this one is chosen."""
+    found_at: FoundAt
+    of_discontinuous: bool = False
+    """Whether the F1 of discontinuous mentions decides, among values that cost next to nothing in overall F1."""
+
+
+def discontinuous_bias(found_at: FoundAt) -> Setting:
+    """The bias of discontinuous mentions, which are so rare that the most probable set leaves most of them out."""
+    return Setting("discontinuous", "bias", DISCONTINUOUS_BIASES, 0.0, found_at, of_discontinuous=True)
+
+
+class Model(nn.Module):
+    """A model that can be trained, saved to a folder, and used to find mentions."""
+
+    allowed_mentions: str = "overlapping in any way"
+    """A description of the mentions that a sentence may have."""
+    over_spans: bool = True
+    """Whether the model scores all spans of a sentence, so that long sentences need much memory."""
+    can_skip: bool = False
+    """Whether inference can skip words at which a mention is unlikely to begin."""
+    needs_vectors: ClassVar[bool] = True
+    """Whether the model needs an encoder that produces vectors."""
+    encoder: Encoder
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__()
+        self.config, self.vocabulary = config, vocabulary
+        self.labels = tuple(vocabulary.labels)
+        self.tokenizer = Tokenizer(config.model.tokenizer)
+        width = config.model.max_width
+        self.max_width = None if width == "n" else width
+        """c, or None for no limit."""
+        self.options = InferenceOptions()
+        """Precision and skipping, which trade accuracy for speed in inference."""
+
+    @classmethod
+    def limits_width(cls, config: Config) -> bool:
+        """Whether mentions can be limited to `model.max_width` words."""
+        return False
+
+    @classmethod
+    def has_independent_types(cls, config: Config) -> bool:
+        """Whether the model can learn from sentences annotated with only some of its types."""
+        return False
+
+    @classmethod
+    def can_condition(cls, config: Config) -> bool:
+        """Whether the model can learn from any partial annotation, by summing over all sets that agree with it."""
+        return False
+
+    @classmethod
+    def can_learn_from_teachers(cls, config: Config) -> bool:
+        """Whether its distributions have a cross-entropy with those of a teacher of the same kind."""
+        return False
+
+    @classmethod
+    def finds_discontinuous(cls, config: Config) -> bool:
+        """Whether the model finds discontinuous mentions."""
+        return False
+
+    @property
+    def discontinuous(self) -> bool:
+        """Whether this model finds discontinuous mentions."""
+        return self.finds_discontinuous(self.config)
+
+    @classmethod
+    def can_calibrate(cls, config: Config) -> bool:
+        """Whether each type can have its own temperature and bias."""
+        return False
+
+    @classmethod
+    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        """Complete the configuration with values that this model derives from the training sentences, unless given."""
+        return config
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raise an InputError if a configuration asks for something that this model cannot do."""
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def parameter_count(self) -> int:
+        """The number of trainable parameters."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def for_inference(self, precision: str = "float32", skip: float | None = None) -> Self:
+        """Prepare the model for inference and return it; for `precision` and `skip` see :func:`hyperspan.load`."""
+        check_precision(precision, self.device.type)
+        skip = math.inf if skip is None else skip
+        kind = self.config.model.kind
+        if skip != math.inf and (math.isnan(skip) or not self.can_skip):
+            raise InputError(
+                f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental', "
+                "'discontinuous' or 'joint'"
+            )
+        # Scores are compared before the bias is added.
+        self.options = InferenceOptions(precision, skip + self.config.model.mention_bias)
+        return self.eval()
+
+    def inference(self) -> AbstractContextManager[Any]:
+        """A context in which nothing is stored for gradients."""
+        return torch.inference_mode()
+
+    def save(self, folder: Path) -> None:
+        """Write the model to a folder."""
+        from hyperspan.nn.folders import save_model
+
+        save_model(self, folder)
+
+    @property
+    def batch_entries(self) -> int:
+        """The size of an inference batch: sentences × words × widths."""
+        return batch_entries(self.device.type)
+
+    @property
+    def context(self) -> int:
+        """How many words of document context the model reads before and after a sentence, if there are any."""
+        return self.encoder.context
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether the model was trained with part-of-speech tags; it finds less without them."""
+        return self.encoder.reads_tags
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The labels that mark names, and the types that they are names of."""
+        return self.config.model.names
+
+    @property
+    def joins_documents(self) -> bool:
+        """Whether consecutive one-sentence documents form one text for the model."""
+        return self.config.data.joined
+
+    @property
+    def reads_ids(self) -> bool:
+        """Whether `distribution_of` accepts batches collated by :mod:`hyperspan.runtime.collation`."""
+        return False
+
+    def collate(self, sentences: Sequence[Sentence]) -> Batch:
+        """Collate the sentences into a batch on the model's device."""
+        return self.encoder.collate(sentences, self.device)
+
+    def gold(self, sentence: Sentence) -> set[Mention]:
+        """The gold mentions of a sentence, as its distributions expect them; discontinuous ones only if the model finds
+        them, or else as hulls."""
+        hulls = self.config.model.discontinuous == "hull"
+        return gold_of(sentence, self.vocabulary.labels, discontinuous=self.discontinuous, hulls=hulls)
+
+    def marks(self, sentences: Sequence[Sentence]) -> PartialMarks | None:
+        """The partial annotation of sentences, as its distributions expect it; None if all sentences are fully
+        annotated."""
+        return marks_of(sentences, self.vocabulary.labels, discontinuous=self.discontinuous)
+
+    def loss(
+        self,
+        sentences: Sequence[Sentence],
+        lm_loss: LanguageModelLoss | None = None,
+        batch: Batch | None = None,
+        rates: ExpectedRates | None = None,
+    ) -> Loss:
+        """The training loss of each sentence; `lm_loss` adds that of a language model.
+
+        `batch` holds the collated sentences, if available; `rates` the expected mention rates of partially annotated
+        sentences.
+        """
+        batch = batch or self.collate(sentences)
+        layers = self.encoder(batch)
+        gold, marks = [self.gold(s) for s in sentences], self.marks(sentences)
+        if marks is None:
+            loss = self.loss_of(layers[-1], gold, batch)
+        else:
+            loss = self.loss_of_partial(layers[-1], gold, batch, marks, rates)
+        if lm_loss is None:
+            return loss
+        return loss._replace(values=loss.values + self.config.training.lm_loss_weight * lm_loss(layers[0], batch))
+
+    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        """(N, …), the encoded words, and the gold mentions of each sentence -> its loss."""
+        raise NotImplementedError
+
+    def loss_of_partial(
+        self,
+        words: Tensor,
+        gold: Sequence[set[Mention]],
+        batch: Batch,
+        marks: PartialMarks,
+        rates: ExpectedRates | None = None,
+    ) -> Loss:
+        """The loss of partially annotated sentences, for models that can learn from them."""
+        raise NotImplementedError
+
+    def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
+        """The distribution over the mention sets of each sentence; types are indices into `labels`."""
+        raise NotImplementedError
+
+    def quick_distribution(self, sentences: Sequence[Sentence]) -> Distribution:
+        """The same distribution: skipping words saves no time here."""
+        return self.distribution(sentences)
+
+    def distribution_of(self, batch: Batch) -> Distribution:
+        """The distribution of a batch that is already collated."""
+        raise NotImplementedError
+
+    def weight_columns(self) -> list[WeightColumns]:
+        """The weights of named features, and the roles of their columns; empty for a model that uses only vectors."""
+        return []
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        """The subset of mentions that the model can represent, in a batch whose longest sentence has `longest`
+        words."""
+        return mentions
+
+    def settings(self) -> list[Setting]:
+        """The numbers of the configuration that training chooses on dev after the last epoch, in this order."""
+        return []

@@ -1,0 +1,178 @@
+"""The standard model: an encoder, a scorer, and a structure over the sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from hyperspan.config import Config
+from hyperspan.kernels.choice import batch_entries
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn.model import Model, Setting, discontinuous_bias
+from hyperspan.nn.scorer import WeightColumns
+from hyperspan.nn.scorers import SCORERS
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Distribution
+from hyperspan.structures.expected_rates import ExpectedRates
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.text.vocabulary import Vocabulary
+from hyperspan.types import Sentence
+
+MENTION_BIASES = [step / 4 for step in range(-8, 17)]
+"""From -2 to 4."""
+
+
+class Recognizer(Model):
+    """Words → encoded words and spans → scores → a distribution over sets of mentions."""
+
+    needs_vectors = False
+
+    def __init__(self, config: Config, vocabulary: Vocabulary):
+        super().__init__(config, vocabulary)
+        kind = SCORERS[config.model.kind]
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=kind.over_spans)
+        self.scorer = kind(self.encoder, self.labels, config)
+        self.allowed_mentions, self.over_spans, self.can_skip = kind.allowed_mentions, kind.over_spans, kind.can_skip
+        self.fused = self.scorer.fuse(self.encoder)
+        """The fused encoder and scorer for inference; None if the fused kernel does not support the model."""
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        SCORERS[config.model.kind].check(config)
+
+    @classmethod
+    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        return SCORERS[config.model.kind].settled(config, labels, sentences)
+
+    @classmethod
+    def limits_width(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].over_spans
+
+    @property
+    def batch_entries(self) -> int:
+        """The size of an inference batch: sentences × words × widths."""
+        return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.scorer.linear_memory)
+
+    @property
+    def reads_ids(self) -> bool:
+        return self.encoder.reads_ids
+
+    def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
+        """The scores of a batch, divided by a temperature, as input to the model's distribution."""
+        if self.fused is not None and not self.training:
+            found = self.fused.scores(
+                partial(self.encoder.vectors, batch), batch.lengths, self.max_width, self.options, temperature
+            )
+            if found is not None:
+                return self.scorer.of_fused(found)
+        scores = self.score(self.encoder(batch)[-1], batch)
+        if self.options.skip < math.inf:
+            scores = self.scorer.skipping(scores, self.options.skip)
+        return scores / temperature if temperature != 1.0 else scores
+
+    def score(self, words: Tensor, batch: Batch) -> Any:
+        """(N, …), encoded words -> scores."""
+        layout = self.encoder.span_layout(batch)
+        spans = None if layout is None else self.encoder.encode_spans(words, batch, layout)
+        return self.scorer(words, spans, batch, layout)
+
+    def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
+        """The distribution over the mention sets of each sentence; types are indices into `labels`."""
+        return self.distribution_of(self.collate(sentences))
+
+    def distribution_of(self, batch: Batch) -> Distribution:
+        """The distribution of a batch that is already collated."""
+        model = self.config.model
+        calibration = self.config.calibration.of(self.labels, model.temperature)
+        temperature = model.temperature if calibration is None else 1.0
+        scores = self.biased(self(batch, temperature), temperature)
+        if calibration is not None:
+            scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*calibration))
+        return self.scorer.distribution(scores, batch.lengths)
+
+    def biased(
+        self,
+        scores: Any,
+        temperature: float = 1.0,
+        *,
+        mention_bias: float | None = None,
+        discontinuous_bias: float | None = None,
+    ) -> Any:
+        """Add the given biases, by default those of the configuration, to scores that are already divided by a
+        temperature."""
+        config = self.config
+        mention_bias = config.model.mention_bias if mention_bias is None else mention_bias
+        discontinuous_bias = config.discontinuous.bias if discontinuous_bias is None else discontinuous_bias
+        if mention_bias:
+            scores = self.scorer.add_mention_bias(scores, mention_bias / temperature)
+        if discontinuous_bias and self.discontinuous:
+            scores = self.scorer.add_discontinuous_bias(scores, discontinuous_bias / temperature)
+        return scores
+
+    @classmethod
+    def can_calibrate(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].can_calibrate
+
+    @classmethod
+    def can_learn_from_teachers(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].has_cross_entropy
+
+    @classmethod
+    def finds_discontinuous(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].discontinuous
+
+    @classmethod
+    def has_independent_types(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].independent_types
+
+    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
+
+    @classmethod
+    def can_condition(cls, config: Config) -> bool:
+        return SCORERS[config.model.kind].can_condition
+
+    def loss_of_partial(
+        self,
+        words: Tensor,
+        gold: Sequence[set[Mention]],
+        batch: Batch,
+        marks: PartialMarks,
+        rates: ExpectedRates | None = None,
+    ) -> Loss:
+        scores = self.score(words, batch)
+        loss = self.scorer.loss(scores, gold, batch.lengths, marks)
+        if rates is None:
+            return loss
+        return loss._replace(values=loss.values + rates.penalty(self.scorer.distribution(scores, batch.lengths), marks))
+
+    def weight_columns(self) -> list[WeightColumns]:
+        return self.scorer.weight_columns() if self.encoder.named_features else []
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return self.scorer.representable(mentions, longest)
+
+    def settings(self) -> list[Setting]:
+        found = [discontinuous_bias(self.found_at_discontinuous_bias)] if self.discontinuous else []
+        if self.config.training.tune_mention_bias:
+            found.append(Setting("model", "mention_bias", MENTION_BIASES, 0.0, self.found_at_mention_bias))
+        return found
+
+    def found_at_mention_bias(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """Return a function from a mention bias to the most probable sets with it."""
+        scores, lengths, scorer = self(self.collate(sentences)), [len(sentence) for sentence in sentences], self.scorer
+        scores = self.biased(scores, mention_bias=0.0)
+        return lambda bias: scorer.distribution(scorer.add_mention_bias(scores, bias), lengths).argmax()
+
+    def found_at_discontinuous_bias(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+        """Return a function from a bias of discontinuous mentions to the most probable sets with it."""
+        scores, lengths, scorer = self(self.collate(sentences)), [len(sentence) for sentence in sentences], self.scorer
+        scores = self.biased(scores, discontinuous_bias=0.0)
+        return lambda bias: scorer.distribution(scorer.add_discontinuous_bias(scores, bias), lengths).argmax()

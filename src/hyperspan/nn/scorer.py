@@ -1,0 +1,172 @@
+"""The base class of scorers. They do not depend on how words and spans are encoded: the encoder provides the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hyperspan.config import Config
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoder import Encoder
+from hyperspan.structures import Distribution
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import Mention
+from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.types import Sentence
+
+INITIAL_MENTION_BIAS = -3.0
+"""The initial mention score: most mention sets of a sentence are large, so training starts with a bias towards small
+ones."""
+
+
+class WeightColumns(NamedTuple):
+    """Weights of handcrafted features, and the roles of their columns."""
+
+    weights: Tensor  # (features + 1, roles * m); row 0 is of unknown features
+    roles: list[str]
+    of_spans: bool = False
+    """Whether these are features of spans, not of words."""
+
+
+def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
+    """The output axes of the parameters of a linear layer, by name."""
+    return {f"{name}.weight": (0,), f"{name}.bias": (0,)}
+
+
+class Scorer(nn.Module):
+    """From words and spans to scores, and from scores to a distribution."""
+
+    over_spans: ClassVar[bool] = False
+    """Whether it scores spans of up to c words, not only words."""
+    linear_memory: ClassVar[bool] = False
+    """Whether scores and structure need memory linear in sentences × words × widths, so that GPU batches may be
+    large."""
+    can_skip: ClassVar[bool] = False
+    """Whether inference can skip words at which a mention is unlikely to begin."""
+    can_calibrate: ClassVar[bool] = False
+    """Whether types are independent, so that each can have its own temperature."""
+    allowed_mentions: ClassVar[str] = "overlapping in any way"
+    """A description of the mentions that a sentence may have."""
+    outputs_by_type: ClassVar[bool] = False
+    """Whether outputs are grouped by type, not by role."""
+    shared_outputs: ClassVar[int] = 0
+    """The number of leading outputs that belong to no type."""
+    independent_types: ClassVar[bool] = False
+    """Whether types are independent, so that sentences may be annotated with only some of them."""
+    discontinuous: ClassVar[bool] = False
+    """Whether the model finds discontinuous mentions."""
+    has_cross_entropy: ClassVar[bool] = False
+    """Whether its distributions have a cross-entropy, so that a model can learn from teachers of the same kind."""
+    can_condition: ClassVar[bool] = False
+    """Whether its distributions can require or forbid any mentions, so that sentences may be partially annotated."""
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__()
+        self.types, self.config = len(labels), config
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raise an InputError if a configuration asks for something that this scorer cannot do."""
+
+    @classmethod
+    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
+        """Complete the configuration with values that this scorer derives from the training sentences, unless given."""
+        return config
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
+        """The scores of a batch."""
+        raise NotImplementedError
+
+    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
+        """A kernel that encodes and scores in one call, for inference; None if not supported."""
+        return None
+
+    def of_fused(self, found: FusedScores) -> Any:
+        """Convert the scores that this kernel computed."""
+        raise NotImplementedError
+
+    def skipping(self, scores: Any, margin: float) -> Any:
+        """Restrict starts to words where ``absent - present`` is at most the margin; only if `can_skip`."""
+        raise NotImplementedError
+
+    def add_mention_bias(self, scores: Any, bias: float) -> Any:
+        """Add a bias to the score of every mention or, if mentions share scores, of every start."""
+        raise NotImplementedError
+
+    def add_discontinuous_bias(self, scores: Any, bias: float) -> Any:
+        """Add a bias to the score of every part that others follow; only if `discontinuous`."""
+        raise NotImplementedError
+
+    def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
+        """Calibrate scores by type without changing the most probable sets; only if `can_calibrate`."""
+        raise NotImplementedError
+
+    def weight_columns(self) -> list[WeightColumns]:
+        """The weights of handcrafted features, and the roles of their columns."""
+        raise NotImplementedError
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        """The axes of its parameters, by name, that index the outputs of types; empty if unknown.
+
+        The layers are those of a dense encoder: others cannot be copied.
+        """
+        return {}
+
+    @torch.no_grad()
+    def copy_from(self, state: Mapping[str, Tensor], weights: Tensor) -> None:
+        """Copy the parameters of a trained scorer of the same kind, given its state.
+
+        `weights` (types, types of that scorer) have rows that sum to 1: each type is initialised as a weighted mean of
+        trained ones.
+        """
+        axes = self.type_axes()
+        for name, parameter in self.named_parameters() if axes else ():
+            learnt = state[name]
+            for axis in axes.get(name, ()):
+                learnt = self._of_types(learnt.movedim(axis, 0), weights).movedim(0, axis)
+            parameter.copy_(learnt)
+
+    def _of_types(self, learnt: Tensor, weights: Tensor) -> Tensor:
+        """(outputs of the trained types, …) -> (outputs of the new types, …)"""
+        shared, typed = learnt.tensor_split([self.shared_outputs])
+        old, by_type = weights.shape[1], self.outputs_by_type
+        outputs = typed.unflatten(0, (old, -1)) if by_type else typed.unflatten(0, (-1, old)).transpose(0, 1)
+        found = torch.tensordot(weights, outputs, 1)  # (types, roles, …)
+        found = found if by_type else found.transpose(0, 1)
+        return torch.cat([shared, found.flatten(0, 1)])
+
+    def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
+        """The distribution that the scores define."""
+        raise NotImplementedError
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        """The subset of mentions that the structure can represent, in a batch whose longest sentence has `longest`
+        words."""
+        return mentions
+
+    def loss(
+        self,
+        scores: Any,
+        gold: Sequence[set[Mention]],
+        lengths: Sequence[int],
+        marks: PartialMarks | None = None,
+    ) -> Loss:
+        """-log p of gold mentions, or of the partial annotation in `marks`; and how many mentions the structure cannot
+        represent."""
+        kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
+        values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
+        return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
+
+    def _by_word(self, rows: Tensor, batch: Batch) -> Tensor:
+        """(N, d) -> (B, n, d)"""
+        return rows.index_select(0, batch.row_of).view(len(batch.lengths), batch.longest, rows.shape[1]).float()
+
+    def _no_wider(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        limit = self.config.model.max_width
+        return {m for m in mentions if m[1] - m[0] <= (longest if limit == "n" else limit)}

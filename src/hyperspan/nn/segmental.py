@@ -1,0 +1,123 @@
+"""Scores of the segmental hypergraph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from hyperspan.config import Config
+from hyperspan.kernels.encoder import FusedEncoder, FusedScores
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
+from hyperspan.structures import (
+    EdgeScores,
+    SegmentalHypergraph,
+    negative_log_likelihood,
+)
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.losses import Loss
+from hyperspan.structures.mentions import Mention
+from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_bias, chain_leads
+
+
+class SegmentalScorer(Scorer):
+    """The segmental hypergraph: T → X and T → I from the first word, I edges from spans.
+
+    An I edge scores closing at its span and leaving it; with a contextual encoder, whose spans have read their words,
+    also arriving at it.
+    """
+
+    over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = has_cross_entropy = True
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.tied, self.interactions = config.model.tied, config.segmental.interactions
+        self.contextual = encoder.contextual
+        m = self.types
+        self.start = encoder.word_layer(2 * m)
+        a_step = 1 + self.contextual
+        self.parts = encoder.span_layer(m * (1 + a_step * self.interactions + a_step * (not self.tied)))
+        with torch.no_grad():
+            self.parts.bias[:m] = INITIAL_MENTION_BIAS
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> EdgeScores:
+        m, shape = self.types, (len(batch.lengths), batch.longest)
+        if layout is None or spans is None:
+            empty = self.parts.bias.new_zeros(*shape, m)
+            return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
+        other, present = self._by_word(self.start(words), batch).split(m, dim=2)
+        # Without a contextual encoder, the previous word also scores a start.
+        absent = other if self.contextual else torch.zeros_like(other)
+        present = present if self.contextual else present + pad(other[:, :-1], (0, 0, 1, 0))
+        parts = iter(self.parts(words, spans, batch, layout).float().split(m, dim=1))
+        chains = layout.chains
+        close = chains.unpack_widths(next(parts))
+
+        def step() -> Tensor:
+            """The scores of leaving one span and arriving at the next."""
+            leaving = chains.shorter(next(parts))
+            return chains.unpack_extensions(leaving + next(parts)[chains.longer] if self.contextual else leaving)
+
+        extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
+        return EdgeScores(absent, present, extend, close, None if self.tied else step())
+
+    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
+        return encoder.fuse(self.start, self.parts, tied=self.tied, interactions=self.interactions)
+
+    def of_fused(self, found: FusedScores) -> EdgeScores:
+        return EdgeScores(found.absent, found.present, found.extend, found.close, found.branch)
+
+    def skipping(self, scores: EdgeScores, margin: float) -> EdgeScores:
+        return scores.skipping(margin)
+
+    def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
+        return replace(scores, present=scores.present + bias)
+
+    def calibrated(self, scores: EdgeScores, lengths: Sequence[int], calibration: TypeCalibration) -> EdgeScores:
+        inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
+        scores = scores.map(lambda tensor: tensor * inverse)
+        rows = self.distribution(scores, lengths).best_rows().astype(np.int64)
+        present = scores.present + scores.present.new_tensor(calibration.biases)
+        if len(rows):
+            sentence, start, _, kind = torch.from_numpy(rows).to(present.device).T
+            arrays = {name: tensor[sentence, start, ..., kind] for name, tensor in scores.tensors().items()}
+            chains = ScoreArrays(**{name: tensor.detach().cpu().numpy() for name, tensor in arrays.items()})
+            leads = chain_leads(chains, np.array(lengths)[rows[:, 0]] - rows[:, 1])
+            allowed = present.new_tensor(allowed_bias(calibration.biases[rows[:, 3]], leads))
+            present[sentence, start, kind] = scores.present[sentence, start, kind] + allowed
+        return replace(scores, present=present)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        steps = ["ends"] + ["goes on"] * self.interactions + ["ends and goes on"] * (not self.tied)
+        return [
+            WeightColumns(self.start.weight, ["starts after it", "starts"]),
+            WeightColumns(self.parts.words.weight, [*steps, *(f"{step} before it" for step in steps)]),
+            WeightColumns(self.parts.span.weight, steps, of_spans=True),
+        ]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
+
+    def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
+        return SegmentalHypergraph(scores, lengths)
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return self._no_wider(mentions, longest)
+
+    def loss(
+        self,
+        scores: EdgeScores,
+        gold: Sequence[set[Mention]],
+        lengths: Sequence[int],
+        marks: PartialMarks | None = None,
+    ) -> Loss:
+        beta = self.config.training.beta if self.config.training.softmax_margin else None
+        return negative_log_likelihood(scores, gold, lengths, beta, marks)

@@ -1,0 +1,136 @@
+"""The weights of a model's folder. They are untrusted: they are checked before memory is allocated.
+
+A safetensors file begins with the names, types and shapes of its tensors. The model that config.toml and
+vocabulary.json describe is first built without values (torch's "meta" device); building stops once it has far more
+parameters than the file has tensors. Only a file that fits is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.overrides import TorchFunctionMode
+
+from hyperspan.errors import HyperspanError, InputError
+from hyperspan.nn.model import Model
+from hyperspan.nn.tensors import readable
+from hyperspan.runtime.tensors import LARGEST, SCALE, Entry, check_entries, unfit
+
+SLACK = 1_000
+"""A model may create this many parameters that it drops again, such as those of an encoder's unused layers."""
+M = TypeVar("M", bound=Model)
+
+
+def load_weights(folder: Path, build: Callable[[], M]) -> M:
+    """Load the model of a folder with its weights; `build` creates it, untrained, from config.toml and
+    vocabulary.json."""
+    path = folder / "model.safetensors"
+    header = _header(path)
+    with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(header) + SLACK, path):
+        untrained = _built(folder, build)
+        wanted, vectors = untrained.state_dict(), _vector_names(untrained)
+    expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
+    integers = [name for name, tensor in wanted.items() if not tensor.is_floating_point()]
+    check_entries(path, header, expected, vectors, integers)
+    model = build()
+    with readable(path), safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in header}
+    for name in vectors:
+        if name + SCALE in tensors:
+            tensors[name] = tensors[name].float() * tensors.pop(name + SCALE).float()
+    model.load_state_dict(tensors)
+    for name, tensor in model.state_dict().items():
+        if not _is_usable(tensor):
+            raise InputError(
+                f"{path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
+            )
+    return model
+
+
+def fixed_names(model: Model) -> list[str]:
+    """The names of the frozen vectors in the model's state."""
+    fixed = model.encoder.pretrained_rows
+    return [name for name, buffer in model.named_buffers() if any(buffer is one for one in fixed)]
+
+
+def _vector_names(model: Model) -> list[str]:
+    """The names of the word vectors in the model's state."""
+    vectors = model.encoder.word_vectors
+    return [name for name, tensor in model.state_dict(keep_vars=True).items() if any(tensor is one for one in vectors)]
+
+
+def quantized(model: Model) -> dict[str, Tensor]:
+    """The state of a model in two bytes per number, and one byte per number for word vectors."""
+    tensors = model.state_dict()
+    vectors = {name: tensors.pop(name).float() for name in _vector_names(model)}
+    result = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+    for name, rows in vectors.items():
+        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
+        result |= {name: (rows / scale).round().to(torch.int8), name + SCALE: scale}
+    return result
+
+
+class _SkipInitialisation(TorchFunctionMode):
+    """Skip random initialisation: for tensors without values, torch would load its compiler first."""
+
+    SKIPPED = (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, Tensor.uniform_, Tensor.normal_)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self.SKIPPED:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+def _header(path: Path) -> dict[str, Entry]:
+    """Types and shapes of the tensors in a file, by their names."""
+    with readable(path), safe_open(path, framework="pt") as file:
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        return {name: Entry(part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
+
+
+@contextmanager
+def _at_most(parameters: int, path: Path) -> Iterator[None]:
+    """Abort building a model in this thread once it has more than `parameters` parameters."""
+    thread, count = threading.get_ident(), 0
+
+    def counted(module: nn.Module, name: str, parameter: object) -> None:
+        nonlocal count
+        if threading.get_ident() == thread:
+            count += 1
+            if count > parameters:
+                unfit(path, "they describe a model with many more parameters")
+
+    handle = register_module_parameter_registration_hook(counted)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _built(folder: Path, build: Callable[[], Model]) -> Model:
+    try:
+        return build()
+    except HyperspanError as error:
+        raise error if str(folder) in str(error) else InputError(f"{folder}: {error}") from None
+    except Exception as error:  # sizes that torch cannot take, descriptions of encoders that transformers cannot
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
+        raise InputError(
+            f"{folder} holds no model that can be built ({reason}); its config.toml or its vocabulary.json is damaged, "
+            "so train the model again"
+        ) from None
+
+
+def _is_usable(tensor: Tensor) -> bool:
+    """Whether all values are finite and small enough that sums of products stay finite; takes a few milliseconds for a
+    bundled model."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return True
+    return all(abs(end.item()) <= LARGEST for end in torch.aminmax(tensor))  # NaN compares as False

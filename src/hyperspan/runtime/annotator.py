@@ -1,0 +1,444 @@
+"""Annotate raw text: split it into sentences and tokens, compute a model's distribution, and decode mentions.
+
+Every front end wraps :class:`Annotator`. Nothing is truncated silently: a text of any length is split into sentences, a
+sentence keeps all its words, and a sentence too long for memory raises an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from attrs import evolve
+
+from hyperspan.config import DiscontinuousConfig
+from hyperspan.corpora.documents import with_context
+from hyperspan.corpora.results import without_mention_metadata
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError
+from hyperspan.runtime.assembly import SentencePrediction, assemble
+from hyperspan.runtime.cards import UNKNOWN, ModelCard
+from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
+from hyperspan.runtime.domain import DomainCheck, DomainFit
+from hyperspan.runtime.labels import check_marks_names, name_labels, shown_labels
+from hyperspan.runtime.options import DecodingOptions, Threshold, decoding_options
+from hyperspan.runtime.streams import Failure, attempt, windows
+from hyperspan.text.sentences import iter_sentences
+from hyperspan.text.tokenize import Tokenizer
+from hyperspan.types import Document, Mention, Sentence, trusted_document
+
+if TYPE_CHECKING:
+    from hyperspan.runtime.interface import InferenceModel
+
+WINDOW = 20_000
+"""How many words are read ahead, to batch sentences of similar length."""
+LONG_TEXT = 1_000_000
+"""A text with more characters than this can be annotated part by part."""
+MAX_SPANS = 1_000 * 1_000
+"""The maximal words × widths of a sentence."""
+
+Text = str | Document | tuple[str | Document, Constraints]
+"""A text to annotate, alone or in a pair with constraints."""
+OnWords = Callable[[int], None]
+"""Called with the number of words just annotated, to show progress."""
+OnError = Callable[[str | Document, BaseException], None]
+"""Called with a text that cannot be annotated and the exception it raised."""
+
+
+class _Prepared(NamedTuple):
+    """A text split into sentences, with the constraints of some of them."""
+
+    given: str | Document
+    document: Document
+    constraints: Mapping[int, Constraints]
+
+
+class Annotator:
+    """Finds the mentions of texts with a model. Make one with :func:`hyperspan.load`.
+
+    Call it with one text, use :meth:`pipe` for many texts, and :meth:`recognize` for tokenized sentences. All three
+    take these options:
+
+    - `threshold`: the default None finds the most probable set of mentions of each sentence. A probability above 0 and
+      up to 1 finds every mention with at least that marginal probability; 0.5 minimises the expected number of errors.
+      A dict sets thresholds by label, ``{"protein": 0.3, "*": 0.5}``; "*" (or None) stands for all other labels, whose
+      default is 0.5.
+    - `types`: find only mentions with these labels. Default: all of `labels`.
+    - `names`: find only names, under the types that they are names of: `types` and `threshold` then refer to
+      `name_labels`. Only some models mark names.
+    - `pronouns`: if false, leave out mentions that are one English pronoun ("she", "nobody's"). The probabilities of
+      the others stay the same.
+
+    Each mention has its marginal probability. It is exact, except for cascaded chains and models that decide step by
+    step.
+
+    >>> from hyperspan import load
+    >>> document = load("genia")("c-Rel binds the IL-2 promoter in Jurkat T cells.", types=["DNA", "protein"])
+    >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
+    [('c-Rel', 'protein'), ('IL-2', 'protein'), ('IL-2 promoter', 'DNA')]
+    >>> [round(mention.probability, 1) for mention in sorted(document.mentions)]
+    [0.9, 0.7, 0.9]
+
+    The constructor takes a loaded model and its `card`. `window` is the number of words that are read ahead,
+    `long_text` the number of characters above which `keep_sentences` has an effect, and `max_spans` the maximal
+    words × widths of a sentence.
+    """
+
+    def __init__(
+        self,
+        model: InferenceModel,
+        *,
+        card: ModelCard = UNKNOWN,
+        window: int = WINDOW,
+        long_text: int = LONG_TEXT,
+        max_spans: int = MAX_SPANS,
+    ) -> None:
+        self.model, self.card = model, card
+        self._domain_check = DomainCheck.of_or_warn(card)
+        self.window, self.long_text, self.max_spans = window, long_text, max_spans
+
+    def __repr__(self) -> str:
+        return f"Annotator({self.model.config.model.kind}, labels: {', '.join(self.labels)})"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that are found by default: those of the model but for its labels of names."""
+        return shown_labels(self.model.labels, self.model.names)
+
+    @property
+    def name_labels(self) -> tuple[str, ...]:
+        """The labels that are found with `names`; empty for a model that marks no names."""
+        return name_labels(self.model.labels, self.model.names)
+
+    @property
+    def discontinuous(self) -> DiscontinuousConfig | None:
+        """The limits of discontinuous mentions; None if the model finds only contiguous ones."""
+        return self.model.config.discontinuous if self.model.discontinuous else None
+
+    @property
+    def context(self) -> int:
+        """How many words the model reads before and after each sentence."""
+        return self.model.context
+
+    @property
+    def joins_documents(self) -> bool:
+        """Whether the model was trained on single-sentence documents that follow each other in one text."""
+        return self.model.joins_documents
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether the model was trained with part-of-speech tags; without tags it finds less."""
+        return self.model.reads_tags
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the text that the model was trained on; it splits the texts to annotate."""
+        return self.model.tokenizer
+
+    def domain_fit(self, text: str | Document) -> DomainFit | None:
+        """Measure how well a text fits the model's training text.
+
+        The result has a `score` (1 and more is unusual), the share of `unknown` words, and `foreign` with a `reason` if
+        the text is unlike the training text. It is None if the text is too short or the model has no profile.
+
+        >>> from hyperspan import load
+        >>> fit = load("genia").domain_fit("Die alte Brücke über den Fluss wurde im Frühjahr wieder geöffnet.")
+        >>> fit.foreign, fit.unknown > 0.5, fit.usual_unknown < 0.1
+        (True, True, True)
+        """
+        if self._domain_check is None:
+            return None
+        return self._domain_check(text if isinstance(text, str) else text.text)
+
+    def __call__(
+        self,
+        text: str | Document,
+        *,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        top_k: int = 0,
+        candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
+        require: Iterable[Mention] = (),
+        forbid: Iterable[Mention] = (),
+    ) -> Document:
+        """Annotate one text and return it as a document with mentions.
+
+        `threshold`, `types`, `names` and `pronouns` are explained above; `top_k` and `candidates` as for :meth:`pipe`.
+        `require` and `forbid` are mentions, in characters of the text, that must and must not be found. The other
+        mentions and all probabilities are then conditional on them.
+
+        >>> from hyperspan import Mention, load
+        >>> annotate, text = load("genia"), "c-Rel binds the IL-2 promoter in Jurkat T cells."
+        >>> [mention.text for mention in annotate(text, types=["cell_line"]).mentions]
+        ['Jurkat T cells']
+        >>> known = [Mention(33, 39, "cell_line")]
+        >>> [mention.text for mention in annotate(text, types=["cell_line"], require=known).mentions]
+        ['Jurkat']
+        """
+        options = self.options(threshold, types, top_k, candidates, names, pronouns)
+        [result] = self.results([(text, Constraints(require, forbid))], options)
+        return _document_or_raise(result)
+
+    def pipe(
+        self,
+        texts: Iterable[Text],
+        *,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        top_k: int = 0,
+        candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
+        keep_sentences: bool = True,
+        on_error: OnError | None = None,
+        on_words: OnWords | None = None,
+    ) -> Iterator[Document]:
+        """Annotate many texts: yield a document with mentions for each, in order.
+
+        Texts are strings, documents, or pairs of one and :class:`Constraints`. They are read lazily, some thousand
+        words ahead. A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced.
+
+        `threshold`, `types`, `names` and `pronouns` are explained above. The other options:
+
+        - `top_k`: also set `alternatives` to the k most probable mention sets of each sentence, best first. Without
+          pronouns there may be fewer: sets that differ in pronouns alone become one.
+        - `candidates`: also set `candidates` to every mention with at least this probability, so that you can apply any
+          higher threshold later.
+        - `keep_sentences`: if false, long texts are annotated part by part and returned without sentences and tokens,
+          which take far more memory than the text.
+        - `on_error`: called with a text that cannot be annotated and its exception; the text is left out. Without it,
+          such a text raises the exception and ends the stream.
+        - `on_words`: called with the number of words of each finished text, or of each part of a long one.
+
+        >>> from hyperspan import load
+        >>> for document in load("genia").pipe(["IL-2 binds.", "We used Jurkat cells."]):
+        ...     print([(mention.text, mention.label) for mention in document.mentions])
+        [('IL-2', 'protein')]
+        [('Jurkat cells', 'cell_line')]
+        """
+        if isinstance(texts, (str, Document)):
+            raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
+        options = self.options(threshold, types, top_k, candidates, names, pronouns)
+        results = self.results(texts, options, keep_sentences=keep_sentences, on_words=on_words)
+        return _documents(results, on_error)
+
+    def recognize(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        names: bool = False,
+        pronouns: bool = True,
+    ) -> Iterator[Sentence]:
+        """Annotate tokenized sentences: yield each with its mentions, in token positions.
+
+        >>> from hyperspan import Sentence, load
+        >>> [sentence] = load("genia").recognize([Sentence(["Jurkat", "cells"])])
+        >>> [(mention.span, mention.label) for mention in sentence.mentions]
+        [((0, 2), 'cell_line')]
+        """
+        options = self.options(threshold, types, names=names, pronouns=pronouns)
+        return (
+            evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
+            for window in windows(map(self._check_length, sentences), len, self.window)
+            for sentence, found in zip(window, self.find(window, options), strict=True)
+        )
+
+    # -- the single steps, for front ends that batch the texts of several users ------------------------------------
+
+    def options(
+        self,
+        threshold: Threshold = None,
+        types: Iterable[str] | None = None,
+        top_k: int = 0,
+        candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
+    ) -> DecodingOptions:
+        """Check the options against the labels of the model."""
+        if names:
+            check_marks_names(self.model.names)
+        reported_as = self.model.names if names else None
+        types = self.labels if types is None and not names else types
+        return decoding_options(self.model.labels, threshold, types, top_k, candidates, pronouns, reported_as)
+
+    def split(self, given: str | Document) -> Document:
+        """Split a text into sentences and tokens; a document with sentences keeps them."""
+        if not isinstance(given, (str, Document)):
+            raise InputError(
+                f"a text to annotate is {given!r:.50}, but must be a str or a Document, or for pipe a pair of one and Constraints"
+            )
+        if isinstance(given, str):
+            document = trusted_document(given, (), tuple(iter_sentences(given, self.tokenizer)))
+        elif not given.sentences:
+            cut = tuple(iter_sentences(given.text, self.tokenizer))
+            about = (given.id, given.metadata, given.alternatives, given.candidates)
+            document = trusted_document(given.text, given.mentions, cut, *about)
+        else:
+            document = given
+        if any(sentence.tokens and not sentence.offsets for sentence in document.sentences):
+            raise InputError(
+                f"document {document.id!r} has sentences that do not say where in the text their tokens are; "
+                "give their offsets, or leave the sentences out"
+            )
+        for sentence in document.sentences:
+            self._check_length(sentence, document.id)
+        return evolve(document, sentences=with_context(document.sentences, self.context)) if self.context else document
+
+    def iter_sentences(self, document: Document) -> Iterator[Sentence]:
+        """Yield the sentences that :meth:`split` makes one by one, for texts whose tokens would fill the memory."""
+        if document.sentences:
+            return iter(self.split(document).sentences)
+        cut = iter_sentences(document.text, self.tokenizer)
+        return with_context((self._check_length(sentence, document.id) for sentence in cut), self.context)
+
+    def constraints(
+        self, document: Document, constraints: Constraints, reported_as: Mapping[str, str] | None = None
+    ) -> dict[int, Constraints]:
+        """Return the constraints of a document by sentence index, for :meth:`find`; raise an error for invalid ones.
+
+        `reported_as` is that of the options.
+        """
+        if not constraints:
+            return {}
+        labels = tuple(reported_as.values()) if reported_as else self.model.labels
+        limits = (self.model.max_width, self.discontinuous)
+        found = constraints_by_sentence(document, constraints, labels, *limits)
+        return constraints_on(found, reported_as) if reported_as else found
+
+    def find(
+        self,
+        sentences: Sequence[Sentence],
+        options: DecodingOptions,
+        constraints: Mapping[int, Constraints] | None = None,
+    ) -> list[SentencePrediction]:
+        """Predict each sentence, in order; the result does not depend on the batches."""
+        from hyperspan.runtime.prediction import predict
+
+        return predict(self.model, sentences, options, constraints or {})
+
+    def results(
+        self,
+        texts: Iterable[Text],
+        options: DecodingOptions,
+        *,
+        keep_sentences: bool = True,
+        on_words: OnWords | None = None,
+    ) -> Iterator[Document | Failure]:
+        """Yield one result for each text, in order: the annotated document, or a failure."""
+        pairs = map(_with_constraints, texts)
+        for long, group in itertools.groupby(pairs, lambda pair: not keep_sentences and self._is_long(*pair)):
+            if long:
+                for given, _ in group:
+                    yield attempt(given, functools.partial(self._annotate_long, given, options, on_words))
+                continue
+            prepared = (attempt(pair[0], functools.partial(self._prepare, *pair, options)) for pair in group)
+            for window in windows(prepared, _words_in, self.window):
+                yield from self._annotate_window(window, options, on_words)
+
+    def _is_long(self, given: str | Document, constraints: Constraints) -> bool:
+        """Whether a text is annotated part by part: not if it has sentences or constraints."""
+        if constraints or not isinstance(given, (str, Document)):
+            return False
+        if isinstance(given, Document):
+            return not given.sentences and len(given.text) > self.long_text
+        return len(given) > self.long_text
+
+    def _prepare(self, given: str | Document, constraints: Constraints, options: DecodingOptions) -> _Prepared:
+        document = self.split(given)
+        return _Prepared(given, document, self.constraints(document, constraints, options.reported_as))
+
+    def _annotate_window(
+        self, window: Sequence[_Prepared | Failure], options: DecodingOptions, on_words: OnWords | None
+    ) -> Iterator[Document | Failure]:
+        """Annotate a window; if it fails as a whole, annotate each text alone, so that none fails because of others."""
+        prepared = [one for one in window if isinstance(one, _Prepared)]
+        try:
+            results = iter(self._annotate_together(prepared, options))
+        except EXIT_EXCEPTIONS:
+            raise
+        except BaseException:
+            results = (
+                attempt(one.given, lambda one=one: self._annotate_together([one], options)[0]) for one in prepared
+            )
+        for one in window:
+            result = one if isinstance(one, Failure) else next(results)
+            if on_words is not None and isinstance(result, Document):
+                on_words(_words_in(one))
+            yield result
+
+    def _annotate_together(self, prepared: Sequence[_Prepared], options: DecodingOptions) -> list[Document]:
+        sentences: list[Sentence] = []
+        constraints: dict[int, Constraints] = {}
+        for one in prepared:
+            if one.constraints:
+                constraints |= {len(sentences) + index: known for index, known in one.constraints.items()}
+            sentences += one.document.sentences
+        found = iter(self.find(sentences, options, constraints))
+        return [assemble(one.document, [next(found) for _ in one.document.sentences], options) for one in prepared]
+
+    def _annotate_long(self, given: str | Document, options: DecodingOptions, on_words: OnWords | None) -> Document:
+        """Annotate a long text part by part and keep only the mentions of its sentences."""
+        document = Document(given) if isinstance(given, str) else given
+        parts: list[Document] = []
+        for window in windows(self.iter_sentences(document), len, self.window):
+            part = assemble(trusted_document(document.text, (), tuple(window)), self.find(window, options), options)
+            parts.append(trusted_document("", part.mentions, (), "", None, part.alternatives, part.candidates))
+            if on_words is not None:
+                on_words(sum(map(len, window)))
+        return evolve(
+            document,
+            mentions=[mention for part in parts for mention in part.mentions],
+            metadata=without_mention_metadata(document.metadata),
+            alternatives=[one for part in parts for one in part.alternatives or ()] if options.top_k else None,
+            candidates=(
+                [one for part in parts for one in part.candidates or ()] if options.candidates is not None else None
+            ),
+        )
+
+    def can_take(self, sentence: Sentence) -> bool:
+        """Whether a sentence is short enough for the model."""
+        length = len(sentence.tokens)
+        return length * min(self.model.max_width or length, length) <= self.max_spans
+
+    def _check_length(self, sentence: Sentence, document_id: str = "") -> Sentence:
+        if not self.can_take(sentence):
+            length = len(sentence.tokens)
+            most = max(math.isqrt(self.max_spans), self.max_spans // (self.model.max_width or self.max_spans))
+            where = f" of document {document_id!r}" if document_id else ""
+            raise InputError(
+                f"the sentence{where} that begins {' '.join(sentence.tokens[:6])[:60]!r} has {length:,} words, more than the "
+                f"{most:,} that this model takes at once; break it up, or use a model with a maximal width of mentions"
+            )
+        return sentence
+
+
+def _with_constraints(text: Text) -> tuple[str | Document, Constraints]:
+    """Return a text and its constraints; anything but such a pair is treated as a text, and rejected there."""
+    match text:
+        case (given, Constraints() as constraints):
+            return given, constraints
+    return text, NO_CONSTRAINTS  # type: ignore[return-value]
+
+
+def _words_in(one: _Prepared | Failure) -> int:
+    return 0 if isinstance(one, Failure) else sum(map(len, one.document.sentences))
+
+
+def _document_or_raise(result: Document | Failure) -> Document:
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
+def _documents(results: Iterable[Document | Failure], on_error: OnError | None) -> Iterator[Document]:
+    for result in results:
+        if isinstance(result, Failure) and on_error is not None:
+            on_error(result.given, result.error)
+        else:
+            yield _document_or_raise(result)

@@ -1,0 +1,70 @@
+"""Assemble the predictions of sentences into a document with mentions in characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hyperspan.corpora.documents import by_characters
+from hyperspan.corpora.results import without_mention_metadata
+from hyperspan.runtime.options import DecodingOptions
+from hyperspan.types import (
+    Document,
+    Mention,
+    RankedMentions,
+    Sentence,
+    SentenceAlternatives,
+    trusted_document,
+    trusted_sentence,
+)
+
+
+@dataclass(frozen=True)
+class SentencePrediction:
+    """The mentions of a sentence in tokens, its best sets with their probabilities, and its candidates."""
+
+    mentions: list[Mention] = field(default_factory=list)
+    sets: list[tuple[float, list[Mention]]] = field(default_factory=list)
+    candidates: list[Mention] = field(default_factory=list)
+
+
+def assemble(document: Document, predictions: Sequence[SentencePrediction], options: DecodingOptions) -> Document:
+    """Return the document with its mentions replaced by the predictions of its sentences."""
+    pairs = list(zip(document.sentences, predictions, strict=True))
+    text = document.text
+    mentions = [by_characters(mention, words.offsets, text) for words, found in pairs for mention in found.mentions]
+    alternatives: list[SentenceAlternatives] | None = None
+    if options.top_k:
+        alternatives = [_alternatives(text, *pair) for pair in pairs if pair[0].tokens]
+    candidates: list[Mention] | None = None
+    if options.candidates is not None:
+        candidates = [mention for pair in pairs for mention in _candidates(text, *pair)]
+    return trusted_document(
+        text,
+        mentions,
+        tuple([_with_found(*pair) for pair in pairs]),
+        document.id,
+        without_mention_metadata(document.metadata),
+        alternatives,
+        candidates,
+    )
+
+
+def _with_found(sentence: Sentence, found: SentencePrediction) -> Sentence:
+    """Return the sentence with only the found mentions, and without context words."""
+    return trusted_sentence(sentence.tokens, sentence.offsets, found.mentions, sentence.tags)
+
+
+def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> SentenceAlternatives:
+    placed: dict[Mention, Mention] = {}  # the sets of a sentence share most of their mentions
+    for _, mentions in found.sets:
+        for mention in mentions:
+            if mention not in placed:
+                placed[mention] = by_characters(mention, sentence.offsets, text)
+    sets = [RankedMentions(probability, [placed[mention] for mention in ranked]) for probability, ranked in found.sets]
+    return SentenceAlternatives(sentence.offsets[0][0], sentence.offsets[-1][1], sets)
+
+
+def _candidates(text: str, sentence: Sentence, found: SentencePrediction) -> list[Mention]:
+    in_order = sorted(found.candidates, key=lambda one: (one.start, -one.end, one.label, one.fragments))
+    return [by_characters(mention, sentence.offsets, text) for mention in in_order]

@@ -1,0 +1,133 @@
+"""BIOHD tags: what they stand for, which sets they can represent, and chains of them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hyperspan.baselines.biohd import TypeChains
+from hyperspan.baselines.biohd_tags import (
+    BEGIN,
+    BEGIN_D,
+    BEGIN_H,
+    TAGS,
+    may_follow,
+    mentions_of_parts,
+    segments_of_tags,
+    tags_of_parts,
+)
+from hyperspan.config import Config
+from hyperspan.errors import InputError
+from hyperspan.nn.validation import validate
+from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.mentions import AnyMention, with_parts
+
+LIMITS = Limits(parts=3, width=0, gap=4, later_width=0)
+
+
+def mention_of(*parts: tuple[int, int]) -> AnyMention:
+    return with_parts(parts, 0)
+
+
+@pytest.mark.parametrize(
+    ("mentions", "tags"),
+    [
+        ([((0, 2),), ((3, 4),)], "B I O B O"),
+        ([((0, 1), (3, 5))], "BD O O BD ID"),
+        ([((0, 1), (4, 5)), ((2, 3), (4, 5))], "BD O BD O BH"),
+        ([((0, 1), (3, 5)), ((2, 5),)], "BD O BD BH IH"),
+        ([((0, 1), (2, 3), (4, 5))], "BD O BD O BD"),
+        ([((0, 1), (2, 3)), ((4, 5),)], "BD O BD O B"),
+        ([((0, 1), (2, 3)), ((0, 1), (4, 5))], "BH O BD O BD"),
+        ([], "O O O O O"),
+    ],
+)
+def test_tags_stand_for_sets_that_they_can_represent(mentions: list[tuple[tuple[int, int], ...]], tags: str) -> None:
+    wanted = {mention_of(*parts) for parts in mentions}
+    found = tags_of_parts(wanted, 5, LIMITS)
+    assert " ".join(TAGS[tag] for tag in found) == tags
+    assert mentions_of_parts(found, 0, LIMITS) == wanted
+
+
+def test_tags_of_a_set_beyond_them_are_those_with_the_fewest_errors() -> None:
+    parts, inner = mention_of((0, 2), (3, 4)), mention_of((0, 1))
+    assert mentions_of_parts(tags_of_parts({parts, inner}, 4, LIMITS), 0, LIMITS) == {parts}
+    overlapping = {mention_of((0, 3)), mention_of((2, 4))}
+    assert mentions_of_parts(tags_of_parts(overlapping, 4, LIMITS), 0, LIMITS) == {mention_of((0, 3))}
+    far = {mention_of((0, 1), (6, 7)), mention_of((6, 8))}
+    assert mentions_of_parts(tags_of_parts(far, 8, LIMITS), 0, LIMITS) == {mention_of((6, 8))}
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ([BEGIN_D, 0, 0, 0, 0, 0, BEGIN_D], []),
+        ([BEGIN_D], []),
+        ([BEGIN_H], []),
+        ([BEGIN_D, 0, BEGIN_D, 0, BEGIN_D, 0, BEGIN_D], [((0, 1), (2, 3)), ((4, 5), (6, 7))]),
+        ([BEGIN_D, 0, BEGIN_H, 0, BEGIN_H, 0, BEGIN_D], [((0, 1), (2, 3)), ((4, 5), (6, 7))]),
+        ([BEGIN_D, BEGIN_H, BEGIN], [((0, 2),), ((2, 3),)]),
+    ],
+)
+def test_segments_are_joined_with_the_nearest_head_or_in_order(
+    tags: list[int], expected: list[tuple[tuple[int, int], ...]]
+) -> None:
+    assert mentions_of_parts(tags, 0, LIMITS) == {mention_of(*parts) for parts in expected}
+
+
+legal = st.lists(st.integers(0, 6), max_size=9).filter(
+    lambda tags: all(may_follow(one, other) for one, other in itertools.pairwise([0, *tags]))
+)
+
+
+@given(legal)
+def test_every_legal_sequence_has_segments_of_all_its_words(tags: list[int]) -> None:
+    words = sorted(word for spans in segments_of_tags(tags).values() for span in spans for word in range(*span))
+    assert words == [word for word, tag in enumerate(tags) if tag]
+    mentions_of_parts(tags, 0, LIMITS)
+
+
+@given(legal)
+def test_tags_of_a_set_never_lead_to_more_errors_than_leaving_its_parts_out(tags: list[int]) -> None:
+    wanted = mentions_of_parts(tags, 0, LIMITS)
+    again = mentions_of_parts(tags_of_parts(wanted, len(tags), LIMITS), 0, LIMITS)
+    assert len(again ^ wanted) <= len({one for one in wanted if len(one) == 4 or TAGS[tags[one[0]]] != "B"})
+
+
+def chains(lengths: list[int]) -> TypeChains:
+    generator = torch.Generator().manual_seed(1)
+    emit, step, first = (torch.randn(*shape, generator=generator) for shape in ((2, 3, 2, 3), (2, 3, 3), (2, 3)))
+    step[0, 1, 2] = first[1, 0] = -torch.inf
+    return TypeChains(emit, step, first, torch.arange(3) < torch.tensor(lengths)[:, None])
+
+
+def test_chains_agree_with_all_sequences() -> None:
+    lengths = [3, 2]
+    given_ = chains(lengths)
+    partition, posteriors, best = given_.log_partition, given_.posteriors(), given_.best()
+    for b, length in enumerate(lengths):
+        for kind in range(2):
+            scores = {
+                tags: given_.first[kind, tags[0]]
+                + sum(given_.emit[b, i, kind, tag] for i, tag in enumerate(tags))
+                + sum(given_.step[kind, one, other] for one, other in itertools.pairwise(tags))
+                for tags in itertools.product(range(3), repeat=length)
+            }
+            total = torch.stack(list(scores.values())).logsumexp(0)  # type: ignore[arg-type]
+            torch.testing.assert_close(partition[b, kind], total)
+            assert tuple(best[b, :length, kind].tolist()) == max(scores, key=lambda tags: float(scores[tags]))
+            for position, tag in itertools.product(range(length), range(3)):
+                some = [value for tags, value in scores.items() if tags[position] == tag]
+                expected = (torch.stack(some) - total).exp().sum()  # type: ignore[arg-type]
+                torch.testing.assert_close(posteriors[b, position, kind, tag], expected)
+    value = given_.score(best)
+    assert (value <= partition).all() and value.isfinite().all()
+
+
+def test_validate_refuses_tags_of_one_part_alone() -> None:
+    with pytest.raises(InputError, match=r"discontinuous\.parts is 1, but model\.kind biohd joins two"):
+        validate(Config().override(["model.kind=biohd", "discontinuous.parts=1"]))
