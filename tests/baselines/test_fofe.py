@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from hyperspan.baselines import fofe
 from hyperspan.baselines.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.nn import fofe, new_model
+from hyperspan.nn import new_model
 from hyperspan.nn.encoder import batch_layout
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
