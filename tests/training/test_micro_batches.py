@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from hyperspan.baselines import fofe
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
-from hyperspan.nn import MODELS, fofe, new_model
+from hyperspan.nn import MODELS, new_model
 from hyperspan.training.curve.runs import learning_curve
 from hyperspan.training.data import read_sentences
 from hyperspan.training.log import read_log
