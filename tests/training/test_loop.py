@@ -84,8 +84,20 @@ def same_result(one: Path, other: Path) -> bool:
 @pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, stop: signal.Signals) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    train(Config.read(config), whole, device="cpu")
-    command = [sys.executable, "-m", "hyperspan", "train", config, "--output", stopped, "--device", "cpu"]
+    assert train_command(config, "--output", whole, "--threads", 1).returncode == 0
+    command = [
+        sys.executable,
+        "-m",
+        "hyperspan",
+        "train",
+        config,
+        "--output",
+        stopped,
+        "--device",
+        "cpu",
+        "--threads",
+        1,
+    ]
     process = subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL)
     log = stopped / "log.jsonl"
     while not (log.exists() and '"epoch": 1' in log.read_text(encoding="utf-8")):
@@ -95,7 +107,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, st
     assert process.wait(60) == (-signal.SIGKILL if stop == signal.SIGKILL else 130)
     assert len([event for event in read_log(log) if event["event"] == "epoch"]) < 4
 
-    resumed = train_command(config, "--output", stopped, "--resume")
+    resumed = train_command(config, "--output", stopped, "--resume", "--threads", 1)
     assert resumed.returncode == 0, resumed.stderr
     assert re.search(r"best dev F1 \d+\.\d\d \(95% interval [\d.]+–[\d.]+\); the model is in", resumed.stderr)
     assert same_result(whole, stopped)
