@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from experiments.bundled_vectors import bundle, in_bytes, is_part_of
 from hyperspan import Document, Mention, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.nn import load_model
@@ -20,7 +21,6 @@ from hyperspan.nn.vectors import WordVectors, read_vectors
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.runtime.tensors import FIXED
 from hyperspan.training.run import train
-from scripts.bundle_vectors import bundle, in_bytes, is_part_of
 from tests.corpora.data import data_path
 
 MODELS = json.loads((PRETRAINED / VECTORS / "models.json").read_text())
@@ -88,7 +88,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_bundled_vectors_refuse_models_that_they_were_not_made_for(place: Path) -> None:
-    message = "the bundled vectors were made for other versions of the models genia.*; run scripts/bundle_vectors.py"
+    message = "made for other versions of the models genia.*; run python -m experiments.bundled_vectors"
     weights = place / "genia" / "model.safetensors"
     weights.write_bytes((place / "litbank" / "model.safetensors").read_bytes())
     for name in ("words.txt", "vocabulary.json"):
@@ -122,7 +122,7 @@ def test_the_script_makes_the_same_bytes(place: Path, bundled: WordVectors) -> N
     assert (np.abs(bundled.vectors - glove.vectors) <= 0.51 * in_bytes(glove).scales).all()
     bundle(glove, place)
     for file in (place / VECTORS).iterdir():
-        assert file.read_bytes() == (PRETRAINED / VECTORS / file.name).read_bytes(), "run scripts/bundle_vectors.py"
+        assert file.read_bytes() == (PRETRAINED / VECTORS / file.name).read_bytes(), "run experiments.bundled_vectors"
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from experiments.splitters import f1_by_genre, wrapped
 from hyperspan.corpora import read_corpus
 from hyperspan.text.sentences import sentence_spans
-from scripts.compare_splitters import f1_by_genre, wrapped
 from tests.corpora.data import data_path
 
 pytestmark = pytest.mark.corpora

@@ -2,7 +2,7 @@
 
 A bundled model has two kinds of vectors. Those of its training words are fine-tuned and not used here. Those of all
 other words are the original GloVe vectors, in one byte per number. The folder `pretrained/vectors` adds the words that
-are fine-tuned in every model; `scripts/bundle_vectors.py` creates it.
+are fine-tuned in every model; `python -m experiments.bundled_vectors` creates it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _models(place: Path) -> list[ByteVectors]:
         name for name, digest in digests.items() if (part := found.get(name)) is None or part.digest != digest
     ]:
         raise InputError(
-            f"the bundled vectors were made for other versions of the models {', '.join(changed)}; run scripts/bundle_vectors.py "
-            "with a file of GloVe's vectors, or install hyperspan again"
+            f"the bundled vectors were made for other versions of the models {', '.join(changed)}; run "
+            "python -m experiments.bundled_vectors with a file of GloVe's vectors, or install hyperspan again"
         )
     return [part for part in found.values() if part is not None]

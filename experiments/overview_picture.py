@@ -1,4 +1,4 @@
-"""Draws the picture of README: sentences with overlapping mentions, in a browser. python scripts/overview_picture.py
+"""Draws the picture of README, sentences with overlapping mentions: python -m experiments.overview_picture.
 
 It needs chromium and playwright.
 """

@@ -1,4 +1,4 @@
-"""scripts/shrink_encoder.py: an encoder without the subwords that texts do not need."""
+"""experiments/shrink_encoder.py: an encoder without the subwords that texts do not need."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
+from experiments.shrink_encoder import main
 from hyperspan.config import TransformerConfig
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.nn.subwords import SubwordTokenizer
-from scripts.shrink_encoder import main
 
 
 def test_shrink_encoder_keeps_the_subwords_of_texts_and_their_vectors(tiny_encoder: Path, tmp_path: Path) -> None:

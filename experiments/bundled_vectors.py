@@ -1,4 +1,4 @@
-"""Makes src/hyperspan/pretrained/vectors: python scripts/bundle_vectors.py glove.npz. Run it when a bundled model
+"""Makes src/hyperspan/pretrained/vectors: python -m experiments.bundled_vectors glove.npz. Run it when a bundled model
 changes.
 
 With the words that the bundled models have without having trained them, `words.vectors = "bundled"` is then all of the

@@ -1,6 +1,6 @@
 """How good a model is on GUM: by genre, by type, by form of the mention, and from raw text.
 
-    python scripts/gum_report.py english data/gum/dev.jsonl.gz
+    python -m experiments.gum english data/gum/dev.jsonl.gz
 
 The form is read off the corpus's part-of-speech tags: the head of a mention is the last noun or pronoun before its
 first preposition, relative pronoun, comma or verb. A proper noun makes a name, a common noun a nominal mention.

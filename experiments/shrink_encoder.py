@@ -1,6 +1,6 @@
 """Makes a smaller encoder: without the subwords that texts do not need, and with weights in 16 bits.
 
-    python scripts/shrink_encoder.py data/minilm data/minilm-small --keep 1 data/genia/*.data --keep 40 text/
+    python -m experiments.shrink_encoder data/minilm data/minilm-small --keep 1 data/genia/*.data --keep 40 text/
 
 Kept are special subwords, the characters of European scripts, and the subwords that occur at least as often as a
 `--keep` says in its texts. Words that have others are cut into smaller ones. For encoders with a WordPiece tokenizer,

@@ -1,4 +1,4 @@
-"""How good and how fast sentence splitting is: ``python scripts/compare_splitters.py [--data FOLDER] [--models]``.
+"""How good and how fast sentence splitting is: ``python -m experiments.splitters [--data FOLDER] [--models]``.
 
 The text is GUM's dev and test sets: 15 genres, a paragraph a line, with gold sentences. F1 is of the positions where
 sentences start, by genre. "Wrapped" is the same text wrapped at 72 columns. Splitters that are installed are compared,

@@ -1,4 +1,4 @@
-"""Which mentions inside another a model finds, and why not the others: `scripts/inner_mentions.py MODEL DEV TRAIN`.
+"""Which mentions inside another a model finds, and why not the others: `python -m experiments.errors MODEL DEV TRAIN`.
 
 Prints the tables of docs/results/errors.md. An inner mention is one that another gold mention of its sentence contains,
 with more words. TRAIN is the corpus that the model was trained on: what its annotators did with the same strings bounds

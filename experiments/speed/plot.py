@@ -1,4 +1,4 @@
-"""Draws words a second from what benchmarks printed: ``python scripts/plot_speed.py decode.json [gpu.json] -o
+"""Draws words a second from what benchmarks printed: ``python -m experiments.speed.plot decode.json [gpu.json] -o
 speed.svg``.
 
 The files are what ``python -m experiments.speed decode --json`` printed, with ``--spancat`` for the bar of spaCy, and
