@@ -2,7 +2,6 @@
 
 COMMANDS = {
     "curves": "F1 and training time by corpus size, compared with spaCy's spancat",
-    "active": "words of labelling that hyperspan suggest saves, compared with random order",
     "partial": "F1 from partial annotation, compared with full annotation and with treating unknown as absent",
     "discontinuous": "F1 on discontinuous mentions, compared with other ways to treat them",
 }
