@@ -22,7 +22,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import PARTS_JOINED, trimmed
-from hyperspan.errors import CorpusError, HyperspanError, LossError, OutputExistsError
+from hyperspan.errors import CorpusError, OutputExistsError
 from tests.corpora.data import data_path
 from tests.growth import grows_linearly
 
@@ -251,19 +251,6 @@ def test_long_spans_take_no_quadratic_time(tmp_path: Path) -> None:
     assert grows_linearly(read, 100_000)
 
 
-def test_labels_that_brat_cannot_hold_are_refused(tmp_path: Path) -> None:
-    document = Document("ab", [Mention(0, 1, "two words"), Mention(1, 2, ""), Mention(0, 2, "X")], id="ab")
-    with pytest.raises(
-        LossError, match=r"brat cannot hold 2 of 3 mentions \(2 with a label that is empty or holds white"
-    ):
-        written(tmp_path, [document])
-    assert not (tmp_path / "out").exists()
-    losses = Losses("outermost")
-    [source] = written(tmp_path, [document], losses)
-    assert source.path and source.path.read_text() == "T1\tX 0 2\tab\n"
-    assert losses.written == 1 and sum(losses.lost.values()) == 2
-
-
 def test_what_utf8_cannot_hold_is_said(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"^document 'bad': UTF-8 cannot hold the character '\\ud800'; remove lone"):
         written(tmp_path, [Document("a\ud800", id="bad")])
@@ -321,16 +308,6 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, docu
             assert (folder / "again" / file.name).read_bytes() == file.read_bytes()
 
 
-def test_recognised() -> None:
-    assert looks_like_brat(ANNOTATIONS) and looks_like_brat(ANNOTATIONS[:-9]) and looks_like_brat("\ufeffT1\tX 0 1\ta")
-    assert looks_like_brat(ANNOTATIONS.replace("\n", "\r\n"))
-    for other in (
-        "", "\n", TEXT, "T1\n", "B-PER\tO\nO\tO\n", "R1\tLocated Arg1:T1 Arg2:T2\n", '{"text": "T1"}\n', "<xml/>",
-        "T\tO\ncells\tB-X\n", f"{ANNOTATIONS}Some text.\nMore\n", "Ada saw T1\nNN VB NN\n0,1 PER\n\n",
-    ):  # fmt: skip
-        assert not looks_like_brat(other), other
-
-
 def litbank(folder: Path, only: int | None = None) -> list[Source]:
     with tarfile.open(data_path("litbank/litbank_entities_brat_tsv.tar.gz")) as archive:
         names = sorted(name for name in archive.getnames() if name.endswith(".ann"))
@@ -362,43 +339,6 @@ def test_litbank_comes_back_byte_for_byte(tmp_path: Path) -> None:
 @pytest.mark.corpora
 def test_all_of_litbank_comes_back_byte_for_byte(tmp_path: Path) -> None:
     assert check_litbank(tmp_path, None) == (100, 13_912)
-
-
-def corrupted(data: bytes, chance: random.Random) -> bytes:
-    kind = chance.randrange(6)
-    if kind == 0:
-        return data[: chance.randrange(len(data) + 1)]
-    if kind == 1:
-        lines = data.splitlines(keepends=True)
-        chance.shuffle(lines)
-        return b"".join(lines)
-    if kind == 2:
-        return chance.randbytes(chance.randrange(300))
-    changed = bytearray(data)
-    for _ in range(chance.randrange(1, 12)):
-        changed[chance.randrange(len(changed))] = (
-            chance.randrange(256) if kind == 3 else chance.choice(b"\t\n\r ;T019-\0#*")
-        )
-    return bytes(changed)
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_whatever_the_files_hold_only_our_errors_come_out(tmp_path: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    annotations = corrupted(ANNOTATIONS.encode(), chance) if seed % 3 else ANNOTATIONS.encode()
-    text = TEXT.encode() if seed % 3 == 1 else corrupted(TEXT.encode(), chance)
-    source = put(tmp_path, annotations, text)
-    problems = Problems("skip")
-    documents = list(read_brat(source, problems))
-    try:
-        assert list(read_brat(source, Problems())) == documents
-    except HyperspanError:
-        assert problems.skipped
-    write_brat(documents, Target(str(tmp_path / "out")), Losses(), problems)
-    for document in documents:
-        [again] = read_brat(Source("again", tmp_path / "out/zoo.ann"), Problems())
-        assert (again.text, again.mentions) == (document.text, document.mentions)
-    looks_like_brat(annotations.decode(errors="replace"))
 
 
 def test_a_new_folder_appears_as_a_whole(tmp_path: Path) -> None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import io
-import random
 import tempfile
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.four_lines import looks_like_four_lines, read_four_lines, write_four_lines
 from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Lossy, Target
-from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
+from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Sentence
 from tests.corpora.data import data_path
 
@@ -155,26 +153,6 @@ def test_tokens_that_do_not_fit_into_a_line_are_noted():
     }
 
 
-HARD = document_of(
-    [Sentence(list("abcd"), [Mention(0, 3, "X", ((0, 1), (2, 3))), Mention(1, 2, "a|b"), Mention(0, 4, "Y")])]
-)
-
-
-def test_refuses_to_lose_mentions(tmp_path: Path):
-    target = tmp_path / "new.data"
-    with pytest.raises(LossError) as error:
-        write_four_lines([HARD], Target(str(target)), Losses(), Problems())
-    assert str(error.value).startswith("the 4-line layout cannot hold 2 of 3 mentions (1 discontinuous, 1 with a label")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("lossy", ["outermost", "innermost"])
-def test_leaves_discontinuous_mentions_out_where_losses_are_allowed(lossy: Lossy):
-    data, losses = written([HARD], lossy)
-    assert data == b"a b c d\n_ _ _ _\n0,4 Y\n\n"
-    assert losses.written == 1 and sum(losses.lost.values()) == 2
-
-
 WRONG = {
     b"a b\nA B\n0,3 X\n\n": (
         "lines:3: has the mention '0,3 X', but its sentence has 2 tokens, and 0 <= start < end <= 2 is needed; "
@@ -268,56 +246,6 @@ def test_generated_documents_come_back(given_documents: list[Document]):
     assert data.endswith(b"\n\n") and written(again)[0] == data
 
 
-@given(st.binary(max_size=200) | st.text("ab01,| \n\r\tG#", max_size=200).map(str.encode))
-@settings(max_examples=300)
-def test_anything_at_all_is_read_or_refused(data: bytes):
-    for on_error in ("raise", "skip"):
-        try:
-            read(data, on_error)
-        except HyperspanError:
-            continue
-
-
-def test_damaged_files_are_read_or_refused():
-    chance = random.Random(3)
-    whole = SAMPLE * 20
-    messages: set[str] = set()
-    for _ in range(200):
-        damaged = bytearray(whole[: chance.randrange(len(whole))])
-        for _ in range(chance.randrange(8)):
-            damaged[chance.randrange(len(damaged) or 1) : chance.randrange(len(damaged) or 1)] = chance.randbytes(
-                chance.randrange(3)
-            )
-        lines = bytes(damaged).split(b"\n")
-        if chance.random() < 0.5:
-            chance.shuffle(lines)
-        for on_error in ("raise", "skip"):
-            try:
-                read(b"\n".join(lines), on_error)
-            except CorpusError as error:
-                messages.add(str(error).split(":")[0])
-    assert messages == {"lines"}
-
-
-def test_recognises_its_files_and_no_others():
-    text = SAMPLE.decode()
-    assert looks_like_four_lines(text) and looks_like_four_lines(text * 500)
-    assert all(looks_like_four_lines((text * 3)[:length]) for length in range(len(text), 2 * len(text)))
-    assert looks_like_four_lines("a b\nA B\n0,1 X")
-    assert looks_like_four_lines("Nothing .\n\n\nRed cells grow .\n0,2 G#cell_type\n\n")
-    for other in (
-        "",
-        "a",
-        "a\nb\n\n\n",
-        "a\tO\nb\tO\n\n",
-        '{"tokens": ["a"]}\n',
-        "T1\tX 0 1\ta\n",
-        "<set>\n</set>\n",
-        "1,2 X\n" * 9,
-    ):
-        assert not looks_like_four_lines(other)
-
-
 @pytest.mark.parametrize("name", [*FILES, *SAMPLES])
 def test_the_beginning_of_a_real_file_comes_back_byte_for_byte(name: str):
     lines = data_path(name).read_bytes().splitlines(keepends=True)
@@ -336,16 +264,3 @@ def test_real_files_come_back_byte_for_byte(name: str, sentences: int, mentions:
     again, losses = written(documents)
     assert again == data and len(documents) == sentences and losses.written == mentions
     assert problems.notes == ({"tags left out because there are not as many as tokens": 1} if "test" in name else {})
-
-
-def test_damaged_real_lines_are_read_or_refused():
-    chance = random.Random(4)
-    with data_path(FILES[1]).open("rb") as stream:
-        lines = list(islice(stream, 400))
-    for _ in range(60):
-        damaged = bytearray(b"".join(chance.sample(lines, len(lines)) if chance.random() < 0.3 else lines))
-        del damaged[chance.randrange(len(damaged)) :]
-        for _ in range(chance.randrange(20)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(128)
-        documents, problems = read(bytes(damaged), "skip")
-        assert documents or problems.skipped

@@ -6,7 +6,6 @@ import copy
 import gzip
 import io
 import json
-import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from tests.corpora.data import data_path
+from tests.fuzz.samples import JSON as SAMPLES
 
 Read = Callable[..., Iterator[Document]]
 Write = Callable[..., None]
@@ -48,22 +48,6 @@ TOKEN_FORMATS: list[tuple[str, dict[str, Any]]] = [
     ("gliner", {}),
     ("gliner", {"lines": True}),
 ]
-SAMPLES = {
-    "jsonl": '{"format": "hyperspan", "version": 1, "id": "zoo", "text": "the 🦁 zoo", "mentions": [{"start": 0, "end": 9, '
-    '"label": "FAC", "text": "the 🦁 zoo", "probability": 0.5, "fragments": [[0, 3], [6, 9]], "head": [6, 9], "id": "m"}], '
-    '"sentences": [{"tokens": [[0, 3], [4, 5, "lion"], [6, 9]], "tags": ["DT", "X", "NN"], "mentions": [{"start": 0, '
-    '"end": 3, "label": "FAC"}], "duplicates": [{"start": 0, "end": 3, "label": "FAC"}]}], "metadata": {"a": [1, null]}}\n',
-    "w2ner": '[{"sentence": ["sore", "arms", "and", "legs"], "word": [[0, 1]], "ner": [{"index": [0, 3], "type": "S"}, '
-    '{"index": [0, 1], "type": "S"}]}, {"sentence": [], "ner": []}]\n',
-    "cnn-ner": '{"tokens": ["the", "zoo"], "doc_id": "d", "sent_id": "d-0", "entity_mentions": [{"start": 0, "end": 2, '
-    '"entity_type": "FAC", "text": "the zoo"}]}\n{"tokens": ["Why", "?"], "doc_id": "d", "sent_id": "d-1", '
-    '"entity_mentions": []}\n',
-    "gliner": '[{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "place"], [0, 2, "facility"]]}]\n',
-    "doccano": '{"id": 1, "text": "the 🦁 zoo", "label": [[4, 5, "ANIMAL"], [0, 9, "FAC"]], "Comments": ["why?"]}\n',
-    "label-studio": '[{"id": 3, "data": {"title": "zoo", "text": "the 🦁 zoo"}, "annotations": [{"result": [{"id": "r1", '
-    '"from_name": "label", "to_name": "text", "type": "labels", "value": {"start": 6, "end": 9, "text": "zoo", "labels": '
-    '["FAC", "ORG"]}}, {"from_id": "r1", "to_id": "r1", "type": "relation", "direction": "right"}]}]}]\n',
-}
 
 characters = st.characters(exclude_categories=["Cs"])
 labels = st.sampled_from(["PER", "ORG", "G#protein", "label with spaces", "Ä\n🦁\u2028"])
@@ -249,38 +233,6 @@ def test_plain_text_can_be_written_everywhere(name: str, document: Document) -> 
 def test_samples_come_back_as_they_were(name: str) -> None:
     read_format, write_format, _ = FORMATS[name]
     assert written(write_format, read(read_format, SAMPLES[name])).decode() == SAMPLES[name]
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_formats_are_recognised_and_no_others(name: str) -> None:
-    for other, (_, write_format, _) in FORMATS.items():
-        documents = [document_of([Sentence(["the", "zoo"], [Mention(0, 2, "FAC")])], str(n)) for n in range(900)]
-        for text in (SAMPLES[other], written(write_format, documents)[:65_536].decode(errors="replace")):
-            assert FORMATS[name][2](text) == (name == other), other
-    for text in (
-        "",
-        "{",
-        "[",
-        "[[",
-        "{}",
-        '{"text": "a"}',
-        "the zoo\tO\n",
-        '{"a": ' * 20_000,
-        "[1, 2]",
-        '{"annotations": 1}',
-    ):
-        assert not FORMATS[name][2](text)
-
-
-def test_recognition_of_records_longer_than_the_head() -> None:
-    task = json.dumps([{"id": 1, "annotations": [{"result": [{"from_name": "label", "value": "x" * 70_000}]}]}])[
-        :65_536
-    ]
-    assert label_studio.looks_like_label_studio(task)
-    assert token_json.looks_like_w2ner('[{"sentence": ["a"], "ner": [{"index": [0], "ty')
-    assert doccano.looks_like_doccano('{"text": "Why?", "labels": []}\n{"text": "a", "labels": [[0, 1, "X"]]}\n')
-    assert not doccano.looks_like_doccano('{"text": "Why?", "entities": []}')
-    assert label_studio.looks_like_label_studio('[{"text": "a", "ner": [{"start": 0, "end": 1, "labels": ["X"]}]}]')
 
 
 # ---------------------------------------------------------------------------------------------------- real files
@@ -870,40 +822,6 @@ def test_every_value_may_be_of_a_wrong_kind(name: str) -> None:
             if not isinstance(path[-1], int):
                 del inner[path[-1]]
                 read_carelessly(FORMATS[name][0], "\n".join(map(json.dumps, made)).encode())
-
-
-@pytest.mark.parametrize("name", [*FORMATS, "real w2ner", "real cnn-ner"])
-def test_damaged_files_raise_our_errors_only(name: str) -> None:
-    data = real_sample(name[5:], 4) if name.startswith("real") else (SAMPLES[name] * 3).encode()
-    generator = random.Random(name)
-    for _ in range(300):
-        damaged = bytearray(data)
-        for _ in range(generator.randrange(1, 4)):
-            here, there = sorted(generator.randrange(len(damaged) + 1) for _ in range(2))
-            match generator.randrange(5):
-                case 0:
-                    del damaged[here:]
-                case 1:
-                    del damaged[here : here + 5]
-                case 2:
-                    damaged[here:here] = generator.choice(
-                        [b"\xff", b"\x00", b'"', b"{", b"]", b",", b"\\ud800", b"9" * 5000, b"\n", b"NaN"]
-                    )
-                case 3:
-                    damaged[here:there] = damaged[here:there][::-1]
-                case _:
-                    lines = bytes(damaged).replace(b", ", b",\n").split(b"\n")
-                    generator.shuffle(lines)
-                    damaged = bytearray(b"\n".join(lines))
-            damaged = damaged or bytearray(b"\n")
-        read_carelessly(FORMATS[name.removeprefix("real ")][0], bytes(damaged))
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@given(data=st.binary(max_size=60) | st.text('[]{}",:\\0e1-+.ntu \n', max_size=40).map(str.encode))
-def test_noise_raises_our_errors_only(name: str, data: bytes) -> None:
-    read_carelessly(FORMATS[name][0], data)
-    FORMATS[name][2](data.decode(errors="replace"))
 
 
 @pytest.mark.parametrize("name", ["w2ner", "cnn-ner", "gliner"])

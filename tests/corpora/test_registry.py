@@ -1,4 +1,4 @@
-"""Every format against every other, recognition of real files, and the counts of Table 1."""
+"""Corpora by name and by content, options, folders, sentences for mentions, and the counts of Table 1."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ import gzip
 import inspect
 import io
 import json
-import random
 import re
-from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from hyperspan.corpora import (
     FORMATS,
-    READERS,
     WRITERS,
     Problems,
     Source,
@@ -31,155 +24,11 @@ from hyperspan.corpora import (
     write_corpus,
 )
 from hyperspan.corpora.documents import INSIDE_TOKENS, by_characters, with_sentences
-from hyperspan.corpora.outputs import FOLDERS, choose_output
-from hyperspan.corpora.overlaps import Relation, overlapping_pairs
 from hyperspan.corpora.registry import format_for
 from hyperspan.errors import HyperspanError, InputError, LossError
 from hyperspan.text.sentences import MOST_TOKENS
 from hyperspan.types import Document, Mention, Sentence
 from tests.corpora.data import data_path
-
-WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
-NEEDS_SPACY = ("docbin",)
-
-
-@st.composite
-def sentences(draw: st.DrawFn) -> Sentence:
-    words = draw(st.lists(WORD, min_size=1, max_size=8))
-    spans = st.tuples(st.integers(0, len(words) - 1), st.integers(1, len(words)), st.sampled_from(["PER", "cell_type"]))
-    found = draw(st.lists(spans.filter(lambda span: span[0] < span[1]), max_size=6, unique=True))
-    return Sentence(words, [Mention(*span) for span in found] + draw(discontinuous(len(words))))
-
-
-@st.composite
-def discontinuous(draw: st.DrawFn, words: int) -> list[Mention]:
-    """No mention or one of two or three parts."""
-    ends = sorted(draw(st.sets(st.integers(0, words), max_size=6)))
-    parts = list(zip(ends[::2], ends[1::2], strict=False))
-    return [Mention(parts[0][0], parts[-1][1], "cell_type", parts)] if len(parts) > 1 else []
-
-
-HELD: dict[str, set[Relation]] = {
-    "any": {"same_span", "inside", "crossing"},
-    "nested": {"same_span", "inside"},
-    "flat": set(),
-}
-"""By what a format holds: what mentions may be to each other in it."""
-
-
-def fits(name: str, mentions: Iterable[Mention]) -> bool:
-    """Whether a format can hold the mentions of a sentence."""
-    listed = list(mentions)
-    if any(mention.fragments for mention in listed) and not FORMATS[name].discontinuous:
-        return False
-    return all(relation in HELD[FORMATS[name].holds] for *_, relation in overlapping_pairs(listed))
-
-
-def target_of(name: str, folder: Path) -> Path:
-    return folder / f"corpus{FORMATS[name].suffixes[0] if name not in FOLDERS else ''}"
-
-
-def content(documents: list[Document]) -> list[tuple]:
-    """What every format must keep: tokens and mentions, sentence by sentence."""
-    return [
-        (sentence.tokens, sentence.mentions)
-        for document in documents
-        for sentence in with_sentences(document, Problems()).sentences
-    ]
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if name in READERS and name not in NEEDS_SPACY])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mentions_that_a_format_holds_survive(name: str, data: st.DataObject, tmp_path: Path) -> None:
-    """Written in any format and read again, recognised by content, a corpus holds the same mentions by character."""
-    fitting = sentences().filter(lambda sentence: fits(name, sentence.mentions))
-    drawn = data.draw(st.lists(fitting, min_size=1, max_size=3))
-    documents = [document_of([sentence], id=f"d{index}") for index, sentence in enumerate(drawn)]
-    target = target_of(name, tmp_path)
-    losses = write_corpus(documents, target, name, force=True)
-    assert not losses.lost
-    again = list(read_corpus(target, name))
-    for before, after in zip(documents, again, strict=True):
-        assert before.text == after.text and before.mentions == after.mentions
-    if name not in FOLDERS and all(document.mentions for document in documents):
-        for before, after in zip(documents, read_corpus(target, detect(Source(str(target), path=target))), strict=True):
-            assert before.mentions == after.mentions
-    for file in tmp_path.rglob("*"):
-        if file.is_file():
-            file.unlink()
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if FORMATS[name].holds != "any"])
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mentions_that_a_format_does_not_hold_are_refused_and_counted(
-    name: str, data: st.DataObject, tmp_path: Path
-) -> None:
-    """As many as --lossy outermost leaves out; of those, none would have had room beside the others."""
-    sentence = data.draw(sentences().filter(lambda sentence: not fits(name, sentence.mentions)))
-    document, target = document_of([sentence]), target_of(name, tmp_path)
-    with pytest.raises(LossError) as refused:
-        write_corpus([document], target, name)
-    assert not target.exists()
-    losses = write_corpus([document], target, name, lossy="outermost")
-    (again,) = read_corpus(target, name)
-    target.unlink()
-    left_out = document.mentions - again.mentions
-    assert again.mentions < document.mentions and fits(name, again.mentions)
-    assert not any(fits(name, again.mentions | {mention}) for mention in left_out)
-    assert (losses.written, sum(losses.lost.values())) == (len(again.mentions), len(left_out))
-    assert f"{name} cannot hold {len(left_out)} of {len(document.mentions)} mentions" in str(refused.value)
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if name in READERS and not FORMATS[name].needs_sentences])
-def test_a_format_that_needs_no_sentences_keeps_as_much_without_them(name: str, tmp_path: Path) -> None:
-    zoo = Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
-    document = document_of([zoo, Sentence(["Why", "?"]), zoo], id="zoo")
-    read: list[Document] = []
-    for folder, written in (("with", document), ("without", evolve(document, sentences=()))):
-        (tmp_path / folder).mkdir()
-        write_corpus([written], target_of(name, tmp_path / folder), name)
-        read += read_corpus(target_of(name, tmp_path / folder), name)
-    one, other = (evolve(document, sentences=()) for document in read)
-    assert one == other and one.mentions == document.mentions
-
-
-@pytest.mark.corpora
-@pytest.mark.parametrize("name", [name for name in WRITERS if FORMATS[name].discontinuous and FORMATS[name].reads])
-@pytest.mark.parametrize(
-    ("file", "several"),
-    [
-        ("craft/train.jsonl.gz", 997),
-        ("craft/dev.jsonl.gz", 154),
-        ("craft/test.jsonl.gz", 113),
-        ("genia/xml/GENIAcorpus3.02.first126articles.xml.gz", 63),
-    ],
-)
-def test_real_discontinuous_mentions_survive(name: str, file: str, several: int, tmp_path: Path) -> None:
-    documents = list(read_corpus(data_path(file)))
-    write_corpus(documents, target_of(name, tmp_path), name)
-    before, after = (
-        Counter(
-            (mention.label, *(re.sub(r"\s", "", document.text[slice(*part)]) for part in mention.parts))
-            for document in given
-            for mention in document.mentions
-        )
-        for given in (documents, read_corpus(target_of(name, tmp_path), name))
-    )
-    assert before == after and sum(times for parts, times in after.items() if len(parts) > 2) == several
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if not FORMATS[name].discontinuous and name in READERS])
-def test_a_format_of_contiguous_mentions_leaves_the_others_out_and_counts_them(name: str, tmp_path: Path) -> None:
-    words = ["left", "and", "right", "lungs", "breathe"]
-    apart, right = Mention(0, 4, "organ", [(0, 1), (3, 4)]), Mention(2, 4, "organ")
-    losses = write_corpus(
-        [document_of([Sentence(words, [apart, right])])], target_of(name, tmp_path), name, lossy="outermost"
-    )
-    assert (losses.written, losses.lost) == (1, {"discontinuous": 1})
-    assert [mentions for _, mentions in content(list(read_corpus(target_of(name, tmp_path), name)))] == [{right}]
-
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
 
@@ -208,14 +57,6 @@ def test_the_page_on_formats_says_what_each_holds() -> None:
     }
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_format_may_be_written_to_a_file_with_its_suffix(name: str) -> None:
-    output = "x/" if name in FOLDERS else f"x{FORMATS[name].suffixes[0]}"
-    assert choose_output(output, name) == name
-    with pytest.raises(InputError, match=r"x\.pdf(/ ends in \.pdf|.*let it end in (\.|/))"):
-        choose_output(f"x.pdf{'/' if name in FOLDERS else ''}", name)
-
-
 def test_a_flat_format_refuses_nesting_and_says_how_much(tmp_path: Path) -> None:
     nested = document_of(
         [Sentence(["a", "b", "c"], [Mention(0, 3, "X"), Mention(1, 2, "Y")]), Sentence(["d"], [Mention(0, 1, "X")])]
@@ -242,26 +83,6 @@ def test_files_that_belong_to_others_are_not_left_out(tmp_path: Path) -> None:
     assert problems.notes == {what: 1}
 
 
-REAL = {
-    "genia/dev.data": "four-lines",
-    "genia/authors_sample/test.data": "four-lines",
-    "genia/xml/GENIAcorpus3.02.first126articles.xml.gz": "genia-xml",
-    "genia/other_formats/thecharm.genia.dev.iob2.gz": "columns",
-    "genia/other_formats/w2ner.genia.dev.json.gz": "w2ner",
-    "genia/other_formats/yhcc.genia.dev.jsonlines.gz": "cnn-ner",
-    "litbank/dev.data.gz": "columns",
-    "germeval2014/NER-de-dev.tsv.gz": "columns",
-    "jnlpba/test.tsv.gz": "columns",
-    "ace_format/man-with-telescope.apf.xml": "ace",
-}
-
-
-@pytest.mark.parametrize(("file", "name"), REAL.items())
-def test_real_files_are_recognised(file: str, name: str) -> None:
-    path = data_path(file)
-    assert detect(Source(str(path), path=path)) == name
-
-
 TABLE_1 = {  # sentences, with overlap, mentions, overlapping, same type, and start, longer than 6, longest, crossing
     "genia/dev.data": (1855, 366, 5014, 915, 479, 202, 302, 28, 0),
     "genia/test.data": (1855, 448, 5600, 1217, 634, 287, 301, 19, 0),
@@ -284,38 +105,6 @@ def test_statistics_to_the_last_digit(file: str, expected: tuple[int, ...]) -> N
     row = (found.sentences, found.sentences_with_overlap, found.mentions, found.overlapping, found.same_type)
     row += (found.same_type_and_start, found.longer_than_6, found.longest, found.crossing_pairs)
     assert row == expected
-
-
-@pytest.mark.parametrize("file", REAL)
-def test_damaged_real_files_end_in_our_errors(file: str, tmp_path: Path) -> None:
-    """Cut, shuffled and overwritten in the compressed or the plain bytes: an error of ours, or documents; never
-    anything else."""
-    path = data_path(file)
-    raw = path.read_bytes()[:24_000]
-    for seed in range(8):
-        generator = random.Random(seed)
-        broken = bytearray(raw[: generator.randrange(1, len(raw))])
-        for _ in range(generator.randrange(8)):
-            broken[generator.randrange(len(broken))] = generator.randrange(256)
-        (tmp_path / path.name).write_bytes(broken)
-        for name in (None, REAL[file]):
-            try:
-                for _ in read_corpus(tmp_path / path.name, name, Problems("skip")):
-                    pass
-            except HyperspanError as error:
-                message = str(error)
-                assert message and "\n" not in message
-
-
-@pytest.mark.parametrize("name", [name for name in READERS if name not in NEEDS_SPACY])
-@given(noise=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
-def test_noise_in_any_format(name: str, noise: bytes) -> None:
-    for on_error in ("raise", "skip"):
-        try:
-            for _ in FORMATS[name].read(Source("noise", stream=io.BytesIO(noise)), Problems(on_error)):
-                pass
-        except HyperspanError:
-            pass
 
 
 def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:

@@ -69,20 +69,29 @@ BRAT = {
     "zoo.txt": b"T and B cells of Oz",
     "zoo.ann": b"T1\tCell 0 1;8 13\tT cells\nT2\tPlace 17 19\tOz\n#1\tNote T1 x\n",
 }
+JSON = {
+    "jsonl": '{"format": "hyperspan", "version": 1, "id": "zoo", "text": "the 🦁 zoo", "mentions": [{"start": 0, "end": 9, '
+    '"label": "FAC", "text": "the 🦁 zoo", "probability": 0.5, "fragments": [[0, 3], [6, 9]], "head": [6, 9], "id": "m"}], '
+    '"sentences": [{"tokens": [[0, 3], [4, 5, "lion"], [6, 9]], "tags": ["DT", "X", "NN"], "mentions": [{"start": 0, '
+    '"end": 3, "label": "FAC"}], "duplicates": [{"start": 0, "end": 3, "label": "FAC"}]}], "metadata": {"a": [1, null]}}\n',
+    "w2ner": '[{"sentence": ["sore", "arms", "and", "legs"], "word": [[0, 1]], "ner": [{"index": [0, 3], "type": "S"}, '
+    '{"index": [0, 1], "type": "S"}]}, {"sentence": [], "ner": []}]\n',
+    "cnn-ner": '{"tokens": ["the", "zoo"], "doc_id": "d", "sent_id": "d-0", "entity_mentions": [{"start": 0, "end": 2, '
+    '"entity_type": "FAC", "text": "the zoo"}]}\n{"tokens": ["Why", "?"], "doc_id": "d", "sent_id": "d-1", '
+    '"entity_mentions": []}\n',
+    "gliner": '[{"tokenized_text": ["the", "Seattle", "zoo"], "ner": [[1, 1, "place"], [0, 2, "facility"]]}]\n',
+    "doccano": '{"id": 1, "text": "the 🦁 zoo", "label": [[4, 5, "ANIMAL"], [0, 9, "FAC"]], "Comments": ["why?"]}\n',
+    "label-studio": '[{"id": 3, "data": {"title": "zoo", "text": "the 🦁 zoo"}, "annotations": [{"result": [{"id": "r1", '
+    '"from_name": "label", "to_name": "text", "type": "labels", "value": {"start": 6, "end": 9, "text": "zoo", "labels": '
+    '["FAC", "ORG"]}}, {"from_id": "r1", "to_id": "r1", "type": "relation", "direction": "right"}]}]}]\n',
+}
+"""Samples with whatever a record can hold, laid out as their writers lay them out."""
 MORE: dict[str, list[dict[str, bytes]]] = {
     "genia-xml": [{"corpus.xml": GENIA_XML.encode()}],
     "ace": [{"zoo.sgm": SGM.encode(), "zoo.apf.xml": APF.encode()}],
     "brat": [BRAT],
     "columns": [{"corpus.tsv": b"# source\n1\tAda\tB-PER\tO\n2\tof\tI-PER\tO\n3\tOz\tI-PER\tB-LOC\n\n1\tSo\tO\tO\n"}],
-    "doccano": [{"corpus.jsonl": b'{"id": 1, "text": "Ada of Oz", "label": [[0, 9, "PER"], [7, 9, "LOC"]]}\n'}],
-    "jsonl": [{"corpus.jsonl": b'{"text": "Ada of Oz", "mentions": [{"start": 0, "end": 3, "label": "PER"}]}\n'}],
-    "label-studio": [
-        {
-            "corpus.json": b'[{"id": 1, "data": {"text": "Ada of Oz"}, "annotations": [{"result": [{"id": "r", "from_name": '
-            b'"label", "to_name": "text", "type": "labels", "value": {"start": 0, "end": 3, "labels": ["PER"]}}]}]}]'
-        }
-    ],
-    "cnn-ner": [
+    "cnn-ner": [  # as SpERT has it
         {"corpus.json": b'[{"tokens": ["Ada", "slept"], "entities": [{"type": "PER", "start": 0, "end": 1}]}]'}
     ],
 }
@@ -101,7 +110,8 @@ def written(documents: list[Document], name: str) -> dict[str, bytes]:
 def corpora(name: str) -> list[dict[str, bytes]]:
     """Samples in a format, each as its files."""
     made = [written(documents, name) for documents in (_documents(), _flat())] if name in WRITERS else []
-    return made + MORE.get(name, [])
+    rich = [{f"corpus{FORMATS[name].suffixes[0]}": JSON[name].encode()}] if name in JSON else []
+    return made + rich + MORE.get(name, [])
 
 
 @functools.cache
