@@ -8,10 +8,11 @@ import pytest
 from hyperspan import kernels
 from hyperspan.kernels import libraries
 
-WITH_ENGINES = {"segmental", "mention hypergraph", "joint"}
-"""The structures that engines make a difference to."""
+WITH_ENGINES = {"segmental", "segmental, untied", "mention hypergraph", "joint", "joint, untied"}
+"""The structures and subjects that engines make a difference to."""
 FILES = {
     "test_all_structures.py",
+    "test_tensors.py",
     "test_partial.py",
     "test_segmental.py",
     "test_losses.py",
@@ -36,5 +37,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_wanted(item: pytest.Item) -> bool:
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    matters = item.path.name in FILES and parameters.get("structure", "segmental") in WITH_ENGINES
+    tested = parameters.get("structure") or parameters.get("subject", "segmental")
+    matters = item.path.name in FILES and tested in WITH_ENGINES
     return matters or parameters.get("engine", "reference") == "reference"

@@ -7,8 +7,10 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from hyperspan.structures import EdgeScores, SegmentalHypergraph, negative_log_likelihood
+from hyperspan.structures import EdgeScores, negative_log_likelihood
+from tests.structures.subjects import SUBJECTS, Gold, Subject, Tensors
 
 try:
     import pytest
@@ -17,54 +19,49 @@ try:
 except ImportError:  # run as a program
     pass
 
-SHAPE, LENGTHS = (4, 12, 9, 3), [12, 0, 7, 1]
-GOLD = [{(0, 9, 2), (0, 3, 2), (2, 5, 0)}, set(), {(6, 7, 1)}, set()]
+LENGTHS = [12, 0, 7, 1]
+GOLD: Gold = [{(0, 9, 2), (0, 3, 2), (3, 5, 0)}, set(), {(6, 7, 1)}, set()]
 
 
-def scores_on(device: str, dtype: torch.dtype, *, untied: bool) -> EdgeScores:
-    generator = torch.Generator().manual_seed(0)
-    batch, n, c, m = SHAPE
-    shapes = [(batch, n, m), (batch, n, m), (batch, n, c - 1, m), (batch, n, c, m), (batch, n, c - 1, m)]
-    tensors = [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]
-    tensors[3][0, 3, 2, 1] = -math.inf
-    tensors[3][2, 6, 1:] = math.nan  # padding
-    return EdgeScores(*(tensor.to(device).requires_grad_() for tensor in tensors[: 5 if untied else 4]))
+def tensors_on(device: str, subject: Subject, dtype: torch.dtype) -> Tensors:
+    """Some are impossible, and NaN in padding."""
+    tensors = subject.random(len(LENGTHS), max(LENGTHS), 3, dtype)
+    for name, tensor in tensors.items():
+        tensor[2, 8] = math.nan  # beyond the words
+        if name == "close" and tensor.dim() == 4:
+            tensor[0, 3, 2, 1] = -math.inf
+            tensor[2, 6, 1:] = math.nan  # from the last word to beyond it
+    return {name: tensor.to(device).requires_grad_() for name, tensor in tensors.items()}
+
+
+def answers(device: str, subject: Subject, dtype: torch.dtype) -> tuple[list[Tensor], list[Any]]:
+    tensors = tensors_on(device, subject, dtype)
+    distribution = subject.build(tensors, torch.tensor(LENGTHS, device=device))
+    values = subject.values(distribution, GOLD)
+    if tensors.keys() <= {"absent", "present", "extend", "close", "branch"} and tensors["close"].dim() == 4:
+        values.append(negative_log_likelihood(EdgeScores(**tensors), GOLD, LENGTHS, beta=2.0).values)
+    assert all(value.device.type == device and value.dtype == dtype for value in values)
+    torch.stack([value[value.isfinite()].sum() for value in values]).sum().backward()
+    values += [tensor.grad for tensor in tensors.values() if tensor.grad is not None]
+    # Sets that are equally probable may come in any order, so their probabilities are compared.
+    best, _, *others = subject.decoded(distribution)
+    ranked = [[value for _, value in sets] for sets in distribution.topk(10)]
+    values += [torch.tensor(probabilities, dtype=dtype) for probabilities in ranked]
+    assert len(distribution.sample(5, torch.Generator(device).manual_seed(1))[0]) == 5
+    drawn = distribution.sample(300, torch.Generator().manual_seed(3))
+    return [value.detach().cpu() for value in values], [best, *others, drawn]
 
 
 def test_cuda_agrees_with_cpu() -> None:
-    for dtype in (torch.float32, torch.float64):
-        for untied in (False, True):
-            found = []
-            for device in ("cpu", "cuda"):
-                scores = scores_on(device, dtype, untied=untied)
-                distribution = SegmentalHypergraph(scores, torch.tensor(LENGTHS, device=device))
-                values: list[Any] = [distribution.log_partition, distribution.marginals, distribution.entropy]
-                values.append(negative_log_likelihood(scores, GOLD, LENGTHS, beta=2.0).values)
-                assert all(value.device.type == device for value in values)
-                torch.stack([value.sum() for value in values]).sum().backward()
-                values += [tensor.grad for tensor in scores.tensors().values()]
-                constrained = distribution.condition(
-                    require=[{(0, 2, 0)}, [], [], []], forbid=[[], [], {(0, 1, 1)}, []]
-                )
-                sets: list[Any] = [distribution.argmax(), constrained.argmax(), distribution.above(0.4)]
-                sets.append([[mentions for mentions, _ in ranked] for ranked in distribution.topk(20)])
-                sets.append([mentions for mentions, _ in distribution.max_expected_f1()])
-                sets.append(distribution.sample(300, torch.Generator().manual_seed(3)))
-                found.append(([value.detach().cpu() for value in values], sets))
-            (on_cpu, cpu_sets), (on_cuda, cuda_sets) = found
-            tolerance = 1e-4 if dtype == torch.float32 else 1e-9
+    for subject in SUBJECTS.values():
+        for dtype, tolerance in ((torch.float32, 1e-4), (torch.float64, 1e-9)):
+            (on_cpu, cpu_sets), (on_cuda, cuda_sets) = (answers(device, subject, dtype) for device in ("cpu", "cuda"))
             for left, right in zip(on_cpu, on_cuda, strict=True):
                 torch.testing.assert_close(left, right, atol=tolerance, rtol=tolerance)
-            assert cpu_sets[:5] == cuda_sets[:5]
-            # In float32 a uniform number may fall between two roundings of one probability.
-            differing = sum(
-                a != b
-                for left, right in zip(cpu_sets[5], cuda_sets[5], strict=True)
-                for a, b in zip(left, right, strict=True)
-            )
-            assert differing <= 2
-            own = SegmentalHypergraph(scores_on("cuda", dtype, untied=untied), LENGTHS)
-            assert len(own.sample(5, torch.Generator("cuda").manual_seed(1))[0]) == 5
+            assert cpu_sets[:-1] == cuda_sets[:-1]
+            # A uniform number may fall between two roundings of one probability.
+            pairs = zip(cpu_sets[-1], cuda_sets[-1], strict=True)
+            assert sum(a != b for left, right in pairs for a, b in zip(left, right, strict=True)) <= 2
 
 
 if __name__ == "__main__":

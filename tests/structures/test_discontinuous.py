@@ -184,38 +184,6 @@ def test_gradients_are_finite_differences(index: int) -> None:
     assert torch.autograd.gradcheck(value, leaves, fast_mode=True)
 
 
-def test_impossible_edges_and_padding_get_no_gradient_and_the_scores_stay_as_they_are() -> None:
-    scores = discontinuous_scores(2, 6, Limits(3, 2, 2, 1), 1, torch.float32, seed=2, impossible=0.3)
-    scores = scores.map(lambda tensor: tensor.index_fill(1, torch.tensor([4, 5]), math.nan))  # beyond both sentences
-    for name in ("open", "gap"):
-        scores.tensors()[name][0, 0].fill_(0.5)
-    scores.last[0, 3].fill_(0.5)
-    leaves = [tensor.requires_grad_() for tensor in scores.tensors().values()]
-    before = [tensor.detach().clone() for tensor in leaves]
-    for value in differentiable(DiscontinuousHypergraph(scores, [4, 3], 3)):
-        assert not value.isnan().any()
-        gradients = torch.autograd.grad(
-            value[value.isfinite()].sum(), leaves, allow_unused=True, materialize_grads=True
-        )
-        assert all(gradient.isfinite().all() and not gradient[:, 4:].any() for gradient in gradients)
-    whole = DiscontinuousHypergraph(scores, [4, 3], 3)
-    for _ in (
-        whole.topk(3),
-        whole.sample(2),
-        whole.argmax(),
-        whole.places([None, [0.1]]),
-    ):
-        pass
-    assert all(torch.equal(a.nan_to_num(7.0), b.nan_to_num(7.0)) for a, b in zip(leaves, before, strict=True))
-
-
-def test_inference_mode_bears_everything() -> None:
-    with torch.inference_mode():
-        case = gap_case(SMALL[0], seed=1)
-        np.testing.assert_allclose(case.vectorised.entropy.numpy(), [brute.entropy for brute in case.brute])
-        assert len(case.vectorised.condition(forbid=[[GAP], []]).topk(2)[0]) == 2
-
-
 @pytest.mark.parametrize(
     ("require", "forbid", "message"),
     [

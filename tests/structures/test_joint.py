@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph, SegmentalHypergraph
+from hyperspan import kernels
+from hyperspan.kernels.choice import COMPUTATIONS
+from hyperspan.structures import JointScores, JointSegmentalHypergraph, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.graphs import joint_hypergraph, joint_hyperpath, joint_mentions
 from tests.structures.cases import edge_scores
@@ -36,11 +38,6 @@ def random_scores(
         more[name] = torch.randn(*shape, shape[3], generator=generator, dtype=torch.float64)
         more[name][torch.rand(more[name].shape, generator=generator) < impossible] = -math.inf
     return JointScores(edges, **more).to(dtype)
-
-
-def from_tensors(tensors: dict[str, Tensor]) -> JointScores:
-    pairs = {name: tensors[name] for name in ("together", "within") if name in tensors}
-    return JointScores(EdgeScores(**{name: one for name, one in tensors.items() if name not in pairs}), **pairs)
 
 
 def every_value(words: Any, gold: list[set[tuple[int, int, int]]]) -> list[Tensor]:
@@ -116,19 +113,11 @@ MISTAKES: list[tuple[Callable[[Any], Any], str]] = [
         r"within of shape \(2, 3, 2, 2, 2\) .*got \(2, 3, 2, 2\)",
     ),
     (lambda s: JointScores(s.edges, s.together.float()), "got together in torch.float32 .*move it with .to"),
-    (lambda s: JointSegmentalHypergraph(s, [3]), "2 whole numbers as lengths"),
-    (lambda s: JointSegmentalHypergraph(s, [3, 4]), "lengths from 0 to n = 3, got 4 for sentence 1"),
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [[0, 2]]), r"groups of types from 0 to 1, each type in one group"),
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [[0], [0, 1]]), r"each type in one group, got \[\[0\], \[0, 1\]\]"),
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [0, 1]), r"each type in one group, got \[0, 1\]"),  # type: ignore[list-item]
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [[0.5]]), "each type in one group"),  # type: ignore[list-item]
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [["a"]]), "each type in one group"),  # type: ignore[list-item]
-    (lambda s: JointSegmentalHypergraph(s, [3, 2]).topk(-1), "k >= 0, got -1"),
-    (lambda s: JointSegmentalHypergraph(s, [3, 2]).sample(-1), "k >= 0, got -1"),
-    (lambda s: JointSegmentalHypergraph(s, [3, 2]).log_prob([set()]), "one mention set a sentence, 2 in all, got 1"),
-    (lambda s: JointSegmentalHypergraph(s, [3, 2]).log_prob([set(), {(1, 3, 0)}]), "the length of sentence 1"),
-    (lambda s: JointSegmentalHypergraph(s, [3, 2]).log_prob([{(0, 1, 2)}, set()]), "type index from 0 to 1"),
-    (lambda s: JointSegmentalHypergraph(s, [3, 2]).restrict([2]), "expected types from 0 to 1"),
 ]
 
 
@@ -205,3 +194,37 @@ def test_joint_scores_show_their_shape_alone() -> None:
     assert repr(JointSegmentalHypergraph(scores, [4, 1])) == (
         "JointSegmentalHypergraph(2 sentences of 5 words, 2 types)"
     )
+
+
+@pytest.mark.parametrize("implementation", COMPUTATIONS["joint"])
+@pytest.mark.parametrize("impossible", [0.0, 0.3])
+@pytest.mark.parametrize("untied", [False, True])
+@pytest.mark.parametrize("pairs", [(), ("together",), ("within",), ("together", "within")])
+def test_joint_implementations_give_values_and_gradients_of_the_reference(
+    implementation, pairs, untied, impossible
+) -> None:
+    found: list[list[Tensor]] = []
+    for engine in ("reference", implementation):
+        scores = random_scores((2, 4, 3, 3), untied=untied, impossible=impossible, pairs=pairs)
+        leaves = [tensor.requires_grad_() for tensor in scores.tensors().values()]
+        with kernels.only(engine):
+            words = JointSegmentalHypergraph(scores, [4, 2])
+            values = every_value(words, [set(), set()])
+            weight = torch.tensor([2.0, -1.0], dtype=torch.float64)
+            first = torch.autograd.grad(words.log_partition, leaves, weight, create_graph=True)
+            second = torch.autograd.grad(sum((one**2).sum() for one in first), leaves)  # type: ignore[arg-type]
+            plain = torch.autograd.grad(words.log_partition, leaves, weight)
+        found.append([*(value.detach() for value in values), *(one.detach() for one in first), *second, *plain])
+    assert all(value.isfinite().all() for value in found[0])
+    for value, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, value)
+
+
+def test_joint_nan_scores_are_named() -> None:
+    scores = random_scores((2, 2, 2, 2))
+    assert scores.within is not None
+    scores.within[1, 0, 0, 0, 1] = math.nan
+    words = JointSegmentalHypergraph(scores, [2, 2])
+    for decode in (words.argmax, words.sample, lambda: words.topk(2)):
+        with pytest.raises(ValueError, match=r"sentence 1 has no possible mention set: a score is NaN"):
+            decode()

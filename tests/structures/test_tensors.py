@@ -1,113 +1,46 @@
-"""What the tensors of the paper's earlier structures must bear: padding, extremes, no words, no types, any mode."""
+"""What the tensors of every structure must bear: padding, extremes, no words, no types, any mode."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from hyperspan.structures import ConstituencyTrees, MentionHypergraph, MentionSeparators, WordEdgeScores
+from tests.structures.subjects import LENGTHS, NESTED, SUBJECTS, Gold, Subject
 
-Tensors = dict[str, Tensor]
-GOLD = [{(0, 4, 1), (0, 2, 1), (2, 3, 0)}, set(), {(1, 2, 0)}, {(0, 1, 1)}]
-LENGTHS = [5, 0, 3, 1]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def engine() -> None:
-    """Once is enough: these structures have no kernels of their own."""
+SHORT: Gold = [{(0, 2, 1)}, {(1, 2, 0)}]
+"""Sets of two sentences."""
 
 
-@dataclass(frozen=True)
-class Subject:
-    """How to make one structure from named tensors, and which of their places are in a sentence."""
-
-    build: Callable[[Tensors, Any], Any]
-    shapes: Callable[[int, int, int], dict[str, tuple[int, ...]]]
-    """From B, n and m."""
-    used: Callable[[str, int], tuple[slice, ...] | list[tuple[slice, ...]]]
-    """For a tensor's name and a sentence's length, the blocks of its own part that are no padding."""
-
-    def random(self, batch: int, n: int, m: int, dtype: torch.dtype = torch.float64) -> Tensors:
-        generator = torch.Generator().manual_seed(3)
-        shapes = self.shapes(batch, n, m)
-        return {
-            name: torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
-            for name, shape in shapes.items()
-        }
+@pytest.fixture(params=SUBJECTS)
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return SUBJECTS[request.param]
 
 
-def trees_in_use(name: str, length: int) -> list[tuple[slice, ...]]:
-    if name == "outside":
-        return [(slice(length),)]
-    return [(slice(start, start + 1), slice(length - start)) for start in range(length)]
+def check_gradients(value: Tensor, tensors: Any) -> None:
+    """They are finite, where there are any."""
+    if value.requires_grad:
+        gradients = torch.autograd.grad(value.sum(), list(tensors), allow_unused=True, retain_graph=True)
+        assert all(gradient is None or gradient.isfinite().all() for gradient in gradients)
 
 
-def network_in_use(name: str, length: int) -> list[tuple[slice, ...]]:
-    return [(slice(max(length - 1, 0) if name in ("extend", "branch") else length),)]
-
-
-def edges(names: tuple[str, ...]) -> Callable[[int, int, int], dict[str, tuple[int, ...]]]:
-    return lambda batch, n, m: dict.fromkeys(names, (batch, n, m))
-
-
-TIED = ("absent", "present", "extend", "close")
-SUBJECTS = {
-    "constituency": Subject(
-        lambda tensors, lengths: ConstituencyTrees(tensors["scores"], lengths, tensors["outside"]),
-        lambda batch, n, m: {"scores": (batch, n, max(n, 1), m), "outside": (batch, n)},
-        trees_in_use,
-    ),
-    "mention separators": Subject(
-        lambda tensors, lengths: MentionSeparators(tensors["scores"], lengths),
-        lambda batch, n, m: {"scores": (batch, n + 1, 8, m)},
-        lambda name, length: [(slice(length + 1),)],
-    ),
-    "mention hypergraph": Subject(
-        lambda tensors, lengths: MentionHypergraph(WordEdgeScores(**tensors), lengths), edges(TIED), network_in_use
-    ),
-    "mention hypergraph, untied": Subject(
-        lambda tensors, lengths: MentionHypergraph(WordEdgeScores(**tensors), lengths),
-        edges((*TIED, "branch")),
-        network_in_use,
-    ),
-}
-subjects = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
-
-
-def every_value(distribution: Any, gold: list[set[tuple[int, int, int]]]) -> list[Tensor]:
-    return [distribution.log_partition, distribution.log_prob(gold), distribution.entropy, distribution.marginals]
-
-
-def decoded(distribution: Any) -> Iterator[Any]:
-    yield distribution.argmax()
-    yield [[mentions for mentions, _ in ranked] for ranked in distribution.topk(5)]
-
-
-@subjects
 @pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
 def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
     """Values, gradients and sets are those of each sentence alone, whatever stands in padding, which gets no
     gradient."""
-    clean = subject.random(len(LENGTHS), max(LENGTHS), 2)
-    padding = {name: torch.ones_like(tensor, dtype=torch.bool) for name, tensor in clean.items()}
-    for name, mask in padding.items():
-        for sentence, length in enumerate(LENGTHS):
-            for block in subject.used(name, length):
-                mask[sentence][block] = False
+    clean, padding = subject.random(len(LENGTHS), max(LENGTHS), 2), subject.padding(LENGTHS, 2)
     dirty = {name: tensor.masked_fill(padding[name], rubbish).requires_grad_() for name, tensor in clean.items()}
     whole = subject.build(dirty, torch.tensor(LENGTHS))
-    values = every_value(whole, GOLD)
+    values = subject.values(whole, NESTED)
     sum(value.sum() for value in values).backward()  # type: ignore[union-attr]
     for name, tensor in dirty.items():
         assert tensor.grad is not None and tensor.grad.isfinite().all()
         assert (tensor.grad[padding[name]] == 0).all()
-    sets = list(decoded(whole))
+    sets = list(subject.decoded(whole))
     assert [len(drawn) for drawn in whole.sample(3)] == [3] * len(LENGTHS)
     for sentence, length in enumerate(LENGTHS):
         shapes = subject.shapes(1, length, 2)
@@ -116,11 +49,11 @@ def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
             for name, tensor in clean.items()
         }
         single = subject.build(alone, [length])
-        own = every_value(single, [GOLD[sentence]])
+        own = subject.values(single, [NESTED[sentence]])
         for value, other in zip(values, own, strict=True):
             torch.testing.assert_close(value[sentence][tuple(map(slice, other.shape[1:]))], other[0])
             assert math.isclose(value[sentence].sum().item(), other[0].sum().item(), abs_tol=1e-9)
-        assert [part[0] for part in decoded(single)] == [part[sentence] for part in sets]
+        assert [part[0] for part in subject.decoded(single)] == [part[sentence] for part in sets]
         sum(value.sum() for value in own).backward()  # type: ignore[union-attr]
         for name, tensor in alone.items():
             gradient = dirty[name].grad
@@ -130,7 +63,6 @@ def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
                 torch.testing.assert_close(gradient[sentence][tuple(map(slice, tensor.shape[1:]))], tensor.grad[0])
 
 
-@subjects
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_huge_scores_neither_overflow_nor_give_nan(subject: Subject, dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(5)
@@ -139,95 +71,120 @@ def test_huge_scores_neither_overflow_nor_give_nan(subject: Subject, dtype: torc
         for name, shape in subject.shapes(3, 7, 2).items()
     }
     distribution = subject.build(tensors, [7, 4, 1])
-    values = every_value(distribution, [{(0, 7, 1), (3, 4, 0)}, set(), {(0, 1, 0)}])
+    values = subject.values(distribution, [{(0, 6, 1), (3, 4, 0)}, set(), {(0, 1, 0)}])
     assert all(value.isfinite().all() for value in values)
     sum(value.sum() for value in values).backward()  # type: ignore[union-attr]
     assert all(tensor.grad is not None and tensor.grad.isfinite().all() for tensor in tensors.values())
-    assert ((values[3] >= 0) & (values[3] <= 1 + 1e-6)).all() and (values[2] >= 0).all()
+    most = 1 + (subject.excess if dtype == torch.float32 else 1e-6)
+    assert ((values[3] >= 0) & (values[3] <= most)).all() and (values[2] >= 0).all()
     best = distribution.log_prob(distribution.argmax())
     for value, ranked in zip(best.tolist(), distribution.topk(1), strict=True):
-        assert math.isclose(value, ranked[0][1], abs_tol=0.2)  # float32 keeps 1e5 to within 0.01
+        assert math.isclose(value, ranked[0][1], abs_tol=0.2)  # float32 keeps 1e5 to within 0.01, over many edges
 
 
-@subjects
-def test_gradients(subject: Subject) -> None:
-    """Values and their derivatives, once and twice, against finite differences; some scores are -inf."""
-    tensors = subject.random(2, 3, 2)
-    impossible = next(name for name in ("scores", "close") if name in tensors)
-    tensors[impossible][0, 1, -1] = -math.inf
-    names = list(tensors)
-    # Finite differences cannot be taken at -inf, so that place is put in again each time.
-    free = torch.ones_like(tensors[impossible], dtype=torch.bool)
-    free[0, 1, -1] = False
+def test_float32_is_close_to_float64(subject: Subject) -> None:
+    exact, rounded = (
+        subject.build(subject.random(len(LENGTHS), max(LENGTHS), 2, dtype), LENGTHS)
+        for dtype in (torch.float64, torch.float32)
+    )
+    for value, other in zip(subject.values(rounded, NESTED), subject.values(exact, NESTED), strict=True):
+        assert value.dtype == torch.float32
+        torch.testing.assert_close(value.double(), other, atol=1e-4, rtol=1e-5)
+    if subject.same_sets:
+        assert list(subject.decoded(rounded)) == list(subject.decoded(exact))
+
+
+@pytest.mark.parametrize("impossible", [0.0, 0.3])
+def test_gradients(subject: Subject, impossible: float) -> None:
+    """Values and their derivatives, once and twice, against finite differences, which cannot be taken at -inf: those
+    scores stay as they are."""
+    tensors = subject.random(2, 3, 2, impossible=impossible)
     leaves = [tensor.masked_fill(tensor == -math.inf, 0.0).requires_grad_() for tensor in tensors.values()]
 
     def build(*values: Tensor) -> Any:
-        given = dict(zip(names, values, strict=True))
-        given[impossible] = given[impossible].masked_fill(~free, -math.inf)
-        return subject.build(given, [3, 2])
+        given = zip(tensors.items(), values, strict=True)
+        return subject.build({name: torch.where(old == -math.inf, old, new) for (name, old), new in given}, [3, 2])
 
-    gold = [{(0, 2, 0), (0, 1, 1)}, {(0, 2, 1)}]
-    assert torch.autograd.gradcheck(lambda *v: build(*v).log_partition, leaves, fast_mode=True)
-    assert torch.autograd.gradcheck(lambda *v: build(*v).log_prob(gold), leaves, fast_mode=True)
-    assert torch.autograd.gradcheck(lambda *v: build(*v).entropy, leaves, fast_mode=True)
-    assert torch.autograd.gradcheck(lambda *v: build(*v).marginals, leaves, fast_mode=True)
-    assert torch.autograd.gradgradcheck(lambda *v: build(*v).log_partition, leaves, fast_mode=True)
-
-
-@subjects
-def test_the_callers_tensors_are_left_alone(subject: Subject) -> None:
-    tensors = subject.random(2, 4, 2)
-    before = {name: tensor.clone() for name, tensor in tensors.items()}
-    distribution = subject.build(tensors, [4, 3])
-    values = every_value(distribution, [set(), {(0, 2, 1)}])
-    assert not any(value.requires_grad for value in values)
-    list(decoded(distribution))
-    distribution.sample(2)
-    for name, tensor in tensors.items():
-        assert torch.equal(tensor, before[name]) and not tensor.requires_grad
+    gold = build(*leaves).argmax() if impossible else [{(0, 2, 0), (0, 1, 1)}, {(0, 2, 1)}]
+    for value in (
+        lambda *values: build(*values).log_partition,
+        lambda *values: build(*values).log_prob(gold),
+        lambda *values: build(*values).entropy,
+        lambda *values: build(*values).marginals,
+    ):
+        assert torch.autograd.gradcheck(value, leaves, fast_mode=True)  # along random directions
+    assert torch.autograd.gradgradcheck(lambda *values: build(*values).log_partition, leaves, fast_mode=True)
 
 
-@subjects
 @pytest.mark.parametrize(("n", "m"), [(0, 2), (1, 1), (1, 3), (3, 0), (0, 0)])
 def test_degenerate_sizes(subject: Subject, n: int, m: int) -> None:
     tensors = {name: tensor.requires_grad_() for name, tensor in subject.random(2, n, m).items()}
     distribution = subject.build(tensors, [n, 0])
-    values = every_value(distribution, [set(), set()])
+    values = subject.values(distribution, [set(), set()])
     assert all(value.isfinite().all() for value in values)
+    assert values[0][1] == 0 or "outside" not in tensors
     assert values[1][1] == 0 and values[2][1] == 0 and values[3][1].sum() == 0
-    assert distribution.argmax()[1] == frozenset() and distribution.topk(3)[1] == [(frozenset(), 0.0)]
+    assert all(part[1] in (frozenset(), [frozenset()]) for part in subject.decoded(distribution))
+    assert distribution.topk(3)[1] == [(frozenset(), 0.0)]
     assert distribution.topk(0) == [[], []] and distribution.sample(0) == [[], []]
     assert distribution.sample(2)[1] == [frozenset(), frozenset()]
     nothing = subject.build(subject.random(0, n, m), [])
-    assert nothing.argmax() == nothing.topk(2) == nothing.sample(2) == []
-    assert all(len(value) == 0 for value in every_value(nothing, []))
+    assert not any(subject.decoded(nothing)) and nothing.sample(2) == []
+    assert all(len(value) == 0 for value in subject.values(nothing, []))
     for value in values:
-        gradients = torch.autograd.grad(value.sum(), list(tensors.values()), allow_unused=True) if value.grad_fn else []
-        assert all(gradient is None or gradient.isfinite().all() for gradient in gradients)
+        check_gradients(value, tensors.values())
 
 
-@subjects
 def test_any_mode_and_any_default_device(subject: Subject) -> None:
+    """In all of them the answers are the same, and the caller's tensors are left alone."""
     tensors = subject.random(2, 4, 2)
-    gold = [{(0, 2, 1)}, {(1, 2, 0)}]
-    expected = every_value(subject.build(tensors, [4, 2]), gold)
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
+
+    def answers() -> list[Any]:
+        distribution = subject.build(tensors, [4, 2])
+        drawn = distribution.sample(2, torch.Generator().manual_seed(0))
+        return [subject.values(distribution, SHORT), *subject.decoded(distribution), drawn]
+
+    values, *sets = answers()
+    assert not any(value.requires_grad for value in values)
+    for mode in (torch.inference_mode(), torch.device("meta"), torch.no_grad()):
+        with mode:
+            again, *others = answers()
+        assert others == sets
+        for value, other in zip(again, values, strict=True):
+            torch.testing.assert_close(value.clone(), other)
+    for name, tensor in tensors.items():
+        assert torch.equal(tensor, before[name]) and not tensor.requires_grad
+
+
+def test_every_value_has_a_graph_of_its_own(subject: Subject) -> None:
+    """Whatever was asked before, and in whatever mode, a value can be differentiated and sees the scores as they
+    are."""
+    tensors = {name: tensor.requires_grad_() for name, tensor in subject.random(2, 4, 2).items()}
+    expected = torch.autograd.grad(subject.build(tensors, [4, 3]).log_prob(SHORT).sum(), list(tensors.values()))
     with torch.inference_mode():
-        within = every_value(subject.build(tensors, [4, 2]), gold)
-        subject.build(tensors, [4, 2]).argmax()
-        subject.build(tensors, [4, 2]).sample(2)
-    with torch.device("meta"):
-        elsewhere = every_value(subject.build(tensors, [4, 2]), gold)
-        assert len(subject.build(tensors, [4, 2]).topk(2)) == 2
-        assert len(subject.build(tensors, [4, 2]).sample(2)) == 2
-    for tensor in tensors.values():
-        tensor.requires_grad_()
-    followed = every_value(subject.build(tensors, [4, 2]), gold)
-    for value, *others in zip(expected, within, elsewhere, followed, strict=True):
-        for other in others:
-            torch.testing.assert_close(value, other.detach())
+        distribution = subject.build(tensors, [4, 3])
+        subject.values(distribution, SHORT)
+        list(subject.decoded(distribution))
+    for value in subject.values(distribution, SHORT)[:4]:
+        value.sum().backward()
+    found = torch.autograd.grad(distribution.log_prob(SHORT).sum(), list(tensors.values()))
+    torch.testing.assert_close(found, expected)
+    before = distribution.log_partition.detach()
+    with torch.no_grad():
+        for tensor in tensors.values():
+            tensor += 1
+    assert (distribution.log_partition > before).all()
 
 
-@subjects
+def test_scores_need_not_be_contiguous(subject: Subject) -> None:
+    tensors = subject.random(2, 4, 2)
+    turned = {name: tensor.transpose(0, -1).contiguous().transpose(0, -1) for name, tensor in tensors.items()}
+    values = subject.values(subject.build(tensors, [4, 3]), SHORT)
+    for value, other in zip(subject.values(subject.build(turned, [4, 3]), SHORT), values, strict=True):
+        torch.testing.assert_close(value, other)
+
+
 def test_impossible_sentences(subject: Subject) -> None:
     """No set at all is possible in sentence 1: probabilities are 0, decoders say so, and nothing is NaN."""
     tensors = subject.random(2, 2, 1)
@@ -236,16 +193,19 @@ def test_impossible_sentences(subject: Subject) -> None:
         tensor.requires_grad_()
     distribution = subject.build(tensors, [2, 2])
     assert distribution.log_partition[1] == distribution.log_prob([set(), set()])[1] == -math.inf
-    assert distribution.marginals[1].isfinite().all() and distribution.entropy.isfinite().all()
+    assert distribution.marginals.isfinite().all() and distribution.entropy.isfinite().all()
+    assert not distribution.marginals[1].any()
+    if subject.conditions:
+        assert distribution.constraint_log_prob(require=[(), {(0, 1, 0)}])[1] == -math.inf
     assert distribution.topk(3)[1] == [] and len(distribution.topk(3)[0]) == 3
-    for gradient in torch.autograd.grad(distribution.log_partition[0], list(tensors.values())):
-        assert gradient.isfinite().all()
+    for value in (distribution.log_partition, distribution.marginals, distribution.entropy):
+        check_gradients(value[0], tensors.values())
+        check_gradients(value, tensors.values())
     for decode in (distribution.argmax, distribution.sample):
-        with pytest.raises(ValueError, match="sentence 1 has no possible mention set"):
+        with pytest.raises(ValueError, match=r"sentence 1 has no possible mention set: .*-inf"):
             decode()
 
 
-@subjects
 def test_nan_scores_are_named(subject: Subject) -> None:
     tensors = subject.random(2, 2, 1)
     for tensor in tensors.values():
@@ -256,7 +216,6 @@ def test_nan_scores_are_named(subject: Subject) -> None:
             decode()
 
 
-@subjects
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -265,6 +224,7 @@ def test_nan_scores_are_named(subject: Subject) -> None:
         (lambda d: d.log_prob([{(0, 1, 2)}, set()]), "type index from 0 to 1"),
         (lambda d: d.topk(-1), "k >= 0"),
         (lambda d: d.sample(-1), "k >= 0"),
+        (lambda d: d.restrict([2]), "expected types from 0 to 1"),
     ],
 )
 def test_mistakes_are_explained(subject: Subject, call: Callable[[Any], Any], message: str) -> None:
@@ -272,11 +232,10 @@ def test_mistakes_are_explained(subject: Subject, call: Callable[[Any], Any], me
         call(subject.build(subject.random(2, 4, 2), [4, 3]))
 
 
-@subjects
 def test_wrong_tensors_are_explained(subject: Subject) -> None:
     tensors = subject.random(2, 4, 2)
-    for lengths in ([4], [4, 5]):
-        with pytest.raises(ValueError, match="lengths"):
+    for lengths, message in (([4], "2 whole numbers as lengths"), ([4, 5], "from 0 to n = 4, got 5 for sentence 1")):
+        with pytest.raises(ValueError, match=message):
             subject.build(tensors, lengths)
     with pytest.raises(ValueError, match="float32 or float64"):
         subject.build({name: tensor.half() for name, tensor in tensors.items()}, [4, 4])
@@ -287,19 +246,17 @@ def test_wrong_tensors_are_explained(subject: Subject) -> None:
             subject.build({name: t.float() if i else t for i, (name, t) in enumerate(tensors.items())}, [4, 4])
 
 
-@subjects
 def test_a_long_sentence(subject: Subject) -> None:
     """Far beyond enumeration: the k best are in order, each as log_prob says; samples are as probable as entropy
     expects."""
-    tensors = subject.random(1, 20, 3)
-    distribution = subject.build(tensors, [20])
+    distribution = subject.build(subject.random(1, 20, 3), [20])
     ranked = distribution.topk(100)[0]
     values = [value for _, value in ranked]
     assert len({mentions for mentions, _ in ranked}) == 100 and values == sorted(values, reverse=True)
     assert ranked[0][0] == distribution.argmax()[0]
-    if not isinstance(distribution, MentionHypergraph):  # whose log_prob is that of another, consistent, hyperpath
+    if subject.same_sets:
         for mentions, value in ranked[::31]:
             assert math.isclose(distribution.log_prob([mentions]).item(), value, abs_tol=1e-9)
-        drawn = distribution.sample(300, torch.Generator().manual_seed(0))[0]
+        drawn = distribution.sample(60, torch.Generator().manual_seed(0))[0]
         mean = sum(-distribution.log_prob([mentions]).item() for mentions in drawn) / len(drawn)
         assert abs(mean - distribution.entropy.item()) < 0.1 * mean

@@ -36,7 +36,8 @@ class PartArrays(NamedTuple):
 
 def softplus(values: np.ndarray) -> np.ndarray:
     """log(1 + e^value)"""
-    return np.logaddexp(values, 0.0)
+    with np.errstate(invalid="ignore"):  # scores that are NaN are named later
+        return np.logaddexp(values, 0.0)
 
 
 def log_some(items: np.ndarray, axis: int) -> np.ndarray:

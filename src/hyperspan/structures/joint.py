@@ -76,9 +76,10 @@ class JointSegmentalHypergraph(Distribution):
         """(B * n,): the number of words from each word to the end of its sentence; 0 in padding."""
         if self._kept_room is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
             close = self.scores.close
-            known = chains.lengths_on(self.lengths, close.device)
-            words = torch.arange(close.shape[1], device=close.device)
-            self._kept_room = (known[:, None] - words).clamp(min=0).flatten()
+            with torch.inference_mode(False):  # what is asked later may need gradients
+                known = chains.lengths_on(self.lengths, close.device)
+                words = torch.arange(close.shape[1], device=close.device)
+                self._kept_room = (known[:, None] - words).clamp(min=0).flatten()
         return self._kept_room
 
     def _groups(self) -> list[GroupScores]:
