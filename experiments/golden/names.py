@@ -35,9 +35,9 @@ from hyperspan.errors import HyperspanError
 from hyperspan.evaluation import compare
 from hyperspan.kernels import reference
 from hyperspan.labelling.suggestions import rank
+from hyperspan.plugins import MODELS
 from hyperspan.render.terminal import render_sentence
 from hyperspan.runtime.folders import bundled_models
-from hyperspan.runtime.loading import KINDS
 from hyperspan.structures import NotSupportedError
 from hyperspan.training.curve.fit import forecast
 from hyperspan.types import AnnotationScope
@@ -86,6 +86,8 @@ __all__ = [
     "with_torch",
     "write_corpus",
 ]
+
+KINDS = tuple(MODELS.built_in)
 
 ROOT = Path(__file__).parents[2]
 """The root of the repository."""

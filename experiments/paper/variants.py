@@ -17,8 +17,8 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.folders import save_model
-from hyperspan.nn.scorers import SCORERS
 from hyperspan.nn.segmental import SegmentalScorer
+from hyperspan.plugins import MODELS
 from hyperspan.structures import EdgeScores, negative_log_likelihood
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
@@ -89,7 +89,7 @@ def _wide_starts(scores: EdgeScores, gold: Sequence[set[Mention]]) -> torch.Tens
 
 def register() -> None:
     """Make the kinds of models of this file known, as a plug-in does by its entry points."""
-    SCORERS.built_in = {**SCORERS.built_in, IGNORES_WIDE_STARTS: IgnoringWideStarts}
+    MODELS.built_in = {**MODELS.built_in, IGNORES_WIDE_STARTS: IgnoringWideStarts}
 
 
 # -- another way to decode ------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Objects by their address, and tables of formats, structures, models and encoders that other packages extend.
+"""Objects by their address, and tables of models, encoders and formats that other packages extend.
 
 The entry point groups are ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models`` and
-``hyperspan.encoders``. They are read only for names that are not built in, and to list all names.
+``hyperspan.encoders``. They are read only for names that are not built in, and to list all names. Rooms are named by
+address alone: this module imports none of them.
 """
 
 from __future__ import annotations
@@ -84,14 +85,15 @@ class Addresses(Mapping[str, T], Generic[T]):
 class PluginTable(Mapping[str, T], Generic[T]):
     """A mapping of names to built-in entries and entries of plug-ins; plug-ins are loaded on first use.
 
-    >>> shapes = PluginTable("shapes", {"square": 4}, int)
+    >>> shapes = PluginTable({"shapes": "builtins:int"}, {"square": 4})
     >>> shapes["square"], list(shapes), "circle" in shapes
     (4, ['square'], False)
     """
 
-    def __init__(self, group: str, built_in: Mapping[str, T], kind: type, *, classes: bool = False):
-        self.group, self.built_in, self.kind = f"hyperspan.{group}", built_in, kind
-        """Entries are instances of `kind`; with `classes`, they are subclasses of it."""
+    def __init__(self, bases: Mapping[str, str], built_in: Mapping[str, T], *, classes: bool = False):
+        self.bases, self.built_in = {f"hyperspan.{group}": base for group, base in bases.items()}, built_in
+        """For each entry point group the address of a class. Entries are its instances; with `classes`, its
+        subclasses."""
         self.classes = classes
 
     @cached_property
@@ -99,11 +101,11 @@ class PluginTable(Mapping[str, T], Generic[T]):
         from importlib import metadata  # slow to import, and rarely needed
 
         found: dict[str, metadata.EntryPoint] = {}
-        for entry in metadata.entry_points(group=self.group):
+        for entry in (entry for group in self.bases for entry in metadata.entry_points(group=group)):
             if entry.name in self.built_in:
-                self._warn(f"{_source(entry)} adds the name {entry.name!r}, which is built in and stays")
+                self._warn(entry, "is built in and stays")
             elif found.setdefault(entry.name, entry) != entry:
-                self._warn(f"{_source(entry)} adds the name {entry.name!r}, which {_source(found[entry.name])} has")
+                self._warn(entry, f"{_source(found[entry.name])} has")
         return found
 
     def __getitem__(self, name: str) -> T:
@@ -133,25 +135,67 @@ class PluginTable(Mapping[str, T], Generic[T]):
                 yield name, loaded
 
     def _load(self, entry: metadata.EntryPoint) -> T:
+        base: type = imported(self.bases[entry.group])
         try:
             loaded: Any = entry.load()
         except Exception as error:
             reason = f"cannot be loaded ({type(error).__name__}: {error})"
         else:
             is_class = isinstance(loaded, type)
-            if (is_class and issubclass(loaded, self.kind)) if self.classes else isinstance(loaded, self.kind):
+            if (is_class and issubclass(loaded, base)) if self.classes else isinstance(loaded, base):
                 return cast(T, loaded)
             wanted = "a subclass" if self.classes else "an instance"
-            reason = f"is {repr(loaded)[:60]}, but must be {wanted} of {self.kind.__name__}"
+            reason = f"is {repr(loaded)[:60]}, but must be {wanted} of {base.__name__}"
         raise InputError(
-            f"{entry.name!r} of the group {self.group} {reason}; update or uninstall {_source(entry)}, or tell its authors"
+            f"{entry.name!r} of the group {entry.group} {reason}; update or uninstall {_source(entry)}, or tell its authors"
         )
 
-    def _warn(self, sentence: str) -> None:
+    def _warn(self, entry: metadata.EntryPoint, other: str) -> None:
         warnings.warn(
-            f"{sentence} in the group {self.group}; its authors must choose another name", PluginWarning, stacklevel=4
+            f"{_source(entry)} adds the name {entry.name!r}, which {other} in the group {entry.group}; its authors must "
+            "choose another name",
+            PluginWarning,
+            stacklevel=4,
         )
 
 
 def _source(entry: metadata.EntryPoint) -> str:
     return f"the package {entry.dist.name} {entry.dist.version}" if entry.dist else "a package"
+
+
+MODELS = PluginTable[Any](
+    {"models": "hyperspan.nn.model:Model", "structures": "hyperspan.nn.scorer:Scorer"},
+    Addresses(
+        {
+            "segmental": "hyperspan.nn.segmental:SegmentalScorer",
+            "discontinuous": "hyperspan.nn.discontinuous:DiscontinuousScorer",
+            "linear-chain": "hyperspan.baselines.chains:LinearChainScorer",
+            "cascaded": "hyperspan.baselines.chains:CascadedScorer",
+            "semi-markov": "hyperspan.baselines.segments:SegmentScorer",
+            "tree": "hyperspan.baselines.segments:TreeScorer",
+            "mention-hypergraph": "hyperspan.baselines.mention_graphs:MentionHypergraphScorer",
+            "mention-separators": "hyperspan.baselines.mention_graphs:MentionSeparatorScorer",
+            "joint": "hyperspan.nn.joint:JointScorer",
+            "biohd": "hyperspan.baselines.biohd:Biohd",
+            "fofe": "hyperspan.baselines.fofe:Fofe",
+            "joined": "hyperspan.baselines.joined:Joined",
+            "katiyar-cardie": "hyperspan.baselines.katiyar_cardie:KatiyarCardie",
+            "layered": "hyperspan.baselines.layered:Layered",
+            "transition": "hyperspan.baselines.transition:Transition",
+        }
+    ),
+    classes=True,
+)
+"""Models by their model.kind: scorers, which :class:`hyperspan.nn.recognizer.Recognizer` runs, and whole models.
+Plug-ins register scorers in the group ``hyperspan.structures``, models in ``hyperspan.models``."""
+ENCODERS = PluginTable[Any](
+    {"encoders": "hyperspan.nn.encoder:Encoder"},
+    Addresses(
+        {
+            "neural": "hyperspan.nn.neural:NeuralEncoder",
+            "handcrafted": "hyperspan.nn.handcrafted:FeatureEncoder",
+        }
+    ),
+    classes=True,
+)
+"""Encoders by their encoder.kind; plug-ins register in the group ``hyperspan.encoders``."""

@@ -12,9 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hyperspan.corpora import FORMATS
-from hyperspan.nn import MODELS
-from hyperspan.nn.encoders import ENCODERS
-from hyperspan.nn.scorers import SCORERS
+from hyperspan.plugins import ENCODERS, MODELS
 
 _PRELOADED = multiprocessing.get_context("forkserver")
 _PRELOADED.set_forkserver_preload(["tests.cli.preloaded"])
@@ -69,7 +67,7 @@ def _run(
 
 def _forget_plugins() -> None:
     """What is preloaded may have looked for plug-ins already: another test's server is this one's too."""
-    for table in (FORMATS, MODELS, SCORERS, ENCODERS):
+    for table in (FORMATS, MODELS, ENCODERS):
         vars(table).pop("_entry_points", None)
 
 

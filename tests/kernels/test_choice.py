@@ -12,7 +12,7 @@ from hyperspan import kernels
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import COMPUTATIONS, VARIABLE, batch_entries, choose
-from hyperspan.nn.scorers import SCORERS
+from hyperspan.plugins import MODELS
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.batcher import BatchJob
 from hyperspan.serve.service import Service
@@ -95,7 +95,7 @@ def test_batch_entries_are_many_on_a_gpu_for_linear_memory_alone() -> None:
     assert batch_entries("cuda") == batch_entries("cpu") == batch_entries("cpu", linear_memory=True)
     assert batch_entries("cuda", linear_memory=True) > batch_entries("cpu", fused=True)
     kinds = ("segmental", "joint", "discontinuous", "semi-markov", "linear-chain")
-    assert {kind for kind in SCORERS if SCORERS[kind].linear_memory} == set(kinds)
+    assert {kind for kind, entry in MODELS.items() if entry.abilities.large_batches} == set(kinds)
 
 
 def test_report_says_of_every_implementation_why_it_does_not_run() -> None:

@@ -13,13 +13,10 @@ from torch import Tensor
 from hyperspan.baselines.katiyar_cardie import label_sets, mentions_of
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.nn import MODELS, Model, load_model, new_model, save_model
+from hyperspan.nn import ENCODERS, MODELS, Model, Scorer, load_model, new_model, save_model
 from hyperspan.nn.compact import compact
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.features import SPAN_TEMPLATES, TEMPLATES
-from hyperspan.nn.models import model_class
 from hyperspan.nn.neural import NeuralEncoder
-from hyperspan.nn.scorers import SCORERS
 from hyperspan.structures import read, structure_of
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import EpochFinished, TrainingEvent
@@ -87,7 +84,7 @@ OWN = {
 }
 """What a kind needs to learn so few sentences."""
 VARIANTS = {
-    **{kind: ENCODER_VARIANTS if kind in SCORERS else {"neural": []} for kind in MODELS},
+    **{kind: ENCODER_VARIANTS if issubclass(entry, Scorer) else {"neural": []} for kind, entry in MODELS.items()},
     "discontinuous": {"neural": []},  # gaps are spans, which only dense encoders have vectors of
     "segmental": ENCODER_VARIANTS | SEGMENTAL_VARIANTS | HANDCRAFTED_VARIANTS,
     "linear-chain": ENCODER_VARIANTS | HANDCRAFTED_VARIANTS,
@@ -131,7 +128,7 @@ DISCONTINUOUS = [
 
 def corpus_for(config: Config) -> list[Sentence]:
     """The corpus, with discontinuous mentions for models that find them."""
-    finds_parts = model_class(config.model.kind).finds_discontinuous(config)
+    finds_parts = MODELS[config.model.kind].abilities.gaps
     return [*corpus(), *(DISCONTINUOUS if finds_parts else ())]
 
 

@@ -10,8 +10,7 @@ from experiments import CONFIGS
 from experiments.study.discontinuous_runs import ROWS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.nn import Model, new_model
-from hyperspan.nn.scorers import SCORERS
+from hyperspan.nn import MODELS, Model, Scorer, new_model
 from hyperspan.nn.validation import validate
 from hyperspan.training.run import check_lengths
 from hyperspan.types import Mention, Sentence
@@ -36,12 +35,7 @@ def test_validate_refuses_a_width_without_spans(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WITHOUT_SPANS)
-def test_check_lengths_takes_long_sentences_without_spans(kind: str, request: pytest.FixtureRequest) -> None:
-    if kind in ("layered", "transition"):
-        reason = (
-            "step 15: a kind says whether it scores spans, so that none refuses a sentence by a width it cannot have"
-        )
-        request.applymarker(pytest.mark.xfail(strict=True, raises=InputError, reason=reason))
+def test_check_lengths_takes_long_sentences_without_spans(kind: str) -> None:
     check_lengths(model_of(kind), [Sentence(["Lindau"] * 1000)])
 
 
@@ -64,15 +58,15 @@ def test_validate_refuses_features_for_a_model_that_reads_vectors_of_spans() -> 
     config = Config().override(["model.kind=discontinuous"])
     validate(config)
     with pytest.raises(
-        InputError, match=r"discontinuous reads vectors of spans, but encoder\.kind is handcrafted; set"
+        InputError, match=r"discontinuous reads vectors of words, but encoder\.kind is handcrafted; set"
     ):
         validate(config.override(["encoder.kind=handcrafted"]))
 
 
-@pytest.mark.parametrize("kind", SCORERS)
+@pytest.mark.parametrize("kind", [kind for kind, entry in MODELS.items() if issubclass(entry, Scorer)])
 def test_skip_is_refused_naming_every_kind_that_can(kind: str) -> None:
     model = model_of(kind)
-    able = [name for name, scorer in SCORERS.items() if scorer.can_skip]
+    able = [kind for kind, entry in MODELS.items() if entry.abilities.skips]
     with pytest.raises(InputError, match="skip is nan for a model of kind") as refusal:
         model.for_inference(skip=float("nan"))
     assert re.findall(r"'([a-z-]+)'", str(refusal.value)) == [kind, *able]

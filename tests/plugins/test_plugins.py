@@ -11,8 +11,7 @@ from experiments import CONFIGS
 from hyperspan import Config, Document, HyperspanError, Mention, read_corpus, train, write_corpus
 from hyperspan.corpora import FORMATS
 from hyperspan.corpora.outputs import choose_output
-from hyperspan.nn import MODELS, load_model
-from hyperspan.nn.encoders import ENCODERS
+from hyperspan.nn import ENCODERS, MODELS, load_model
 from tests.cli.process import called, hyperspan
 
 HERE = Path(__file__).parent

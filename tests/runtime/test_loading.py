@@ -12,10 +12,8 @@ import pytest
 
 from hyperspan import load
 from hyperspan.errors import InputError
-from hyperspan.nn import MODELS, load_model
-from hyperspan.nn.scorers import SCORERS
+from hyperspan.nn import load_model
 from hyperspan.runtime.folders import folder_of
-from hyperspan.runtime.loading import KINDS
 
 WITHOUT_TORCH = """import sys
 sys.modules["torch"] = None
@@ -38,10 +36,6 @@ def refusal_with_torch(folder: Path) -> str:
     with pytest.raises(InputError) as error:
         load_model(folder)
     return str(error.value)
-
-
-def test_kinds_are_those_of_the_registries() -> None:
-    assert set(KINDS) == {*SCORERS.built_in, *MODELS.built_in} and len(set(KINDS)) == len(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from experiments import CONFIGS
 from hyperspan.config import AUTO, SETTLED, Config
-from hyperspan.nn.encoders import ENCODERS
-from hyperspan.nn.models import MODELS
+from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
 from hyperspan.training.defaults import LARGE, MOST_TO_START, START, CorpusFacts, fitted
 from hyperspan.training.events import SettingsChosen, TrainingEvent
@@ -22,7 +21,7 @@ from hyperspan.training.run import train
 from tests.cli.process import hyperspan
 
 HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
-NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.needs_vectors} | {"discontinuous"}
+NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.abilities.vectors}
 kinds = [
     (model, encoder)
     for model in MODELS.built_in

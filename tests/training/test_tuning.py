@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from hyperspan.config import CalibrationConfig, Config
-from hyperspan.nn import Recognizer, new_model
+from hyperspan.nn import MODELS, Recognizer, Scorer, new_model
 from hyperspan.nn.recognizer import MENTION_BIASES
-from hyperspan.nn.scorers import SCORERS
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.decoding import DecodingOptions, decode
 from hyperspan.training.calibration import PRIOR_MENTIONS
@@ -28,7 +27,10 @@ from hyperspan.types import Mention
 from tests.nn.test_models import HANDCRAFTED, SMALL, corpus
 
 
-@pytest.fixture(scope="module", params=[kind for kind in SCORERS if kind != "discontinuous"])
+@pytest.fixture(
+    scope="module",
+    params=[kind for kind, entry in MODELS.items() if issubclass(entry, Scorer) and not entry.abilities.gaps],
+)
 def learnt(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recognizer:
     """A model that has learnt half of the corpus, not too well."""
     changes = [
@@ -81,7 +83,7 @@ def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     assert trained.config.model.mention_bias == bias
     assert trained.config.model.temperature == pytest.approx(temperature**share, abs=1e-4)
     assert set(trained.config.calibration.temperatures) == (
-        set(trained.labels) if trained.scorer.can_calibrate else set()
+        set(trained.labels) if trained.abilities.calibrates else set()
     )
 
 

@@ -18,9 +18,10 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.transfer import to_device
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model, Setting, discontinuous_bias
+from hyperspan.plugins import ENCODERS
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, parts_of
@@ -94,8 +95,7 @@ class TypeChains:
 class Biohd(Model):
     """Words → scores of tags → a chain for each type → mentions, by rules."""
 
-    allowed_mentions = "with gaps; of one type none overlapping but at a head"
-    over_spans = False
+    abilities = Abilities("with gaps; of one type none overlapping but at a head", gaps=True, vectors=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
@@ -113,10 +113,6 @@ class Biohd(Model):
     def check(cls, config: Config) -> None:
         if config.discontinuous.parts < 2:
             raise InputError("discontinuous.parts is 1, but model.kind biohd joins two parts or more; set it to 2")
-
-    @classmethod
-    def finds_discontinuous(cls, config: Config) -> bool:
-        return True
 
     def _chains(self, words: Tensor, batch: Batch, bias: float = 0.0) -> TypeChains:
         """(N, d) -> chains; the batch has a word. The bias is added to the tags of discontinuous mentions."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.scorer import Scorer, WeightColumns, linear_axes
@@ -28,8 +29,7 @@ from hyperspan.structures.tags import BEGIN, UNIT
 class LinearChainScorer(Scorer):
     """The linear chain over 4 m + 1 tags, with learnt transition weights."""
 
-    linear_memory = True
-    allowed_mentions = "none overlapping"
+    abilities = Abilities("none overlapping", large_batches=True)
     outputs_by_type, shared_outputs = True, 1
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
@@ -64,7 +64,7 @@ class LinearChainScorer(Scorer):
 class CascadedScorer(Scorer):
     """Cascaded linear chains, one for each type."""
 
-    allowed_mentions = "none overlapping another of its type"
+    abilities = Abilities("none overlapping another of its type")
     outputs_by_type = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):

@@ -35,6 +35,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import batch_layout
 from hyperspan.nn.model import Model, Setting
@@ -72,7 +73,7 @@ class FofeEncoder(NeuralEncoder):
 class Fofe(Model):
     """Words → codes of words, contexts and characters → layers of rectified units → a type, or none, for every span."""
 
-    allowed_mentions = "overlapping in any way, one type a span"
+    abilities = Abilities("overlapping in any way, one type a span", spans=True, vectors=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
@@ -89,10 +90,6 @@ class Fofe(Model):
             linear[-1].bias[-1] = MOSTLY_NONE
         dropout = nn.Dropout(fofe.dropout)
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
-
-    @classmethod
-    def limits_width(cls, config: Config) -> bool:
-        return True
 
     @classmethod
     def check(cls, config: Config) -> None:

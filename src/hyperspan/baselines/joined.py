@@ -31,11 +31,12 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
 from hyperspan.nn.segmental import SegmentalScorer
+from hyperspan.plugins import ENCODERS
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
@@ -131,7 +132,7 @@ class JoinClassifier(nn.Module):
 class Joined(Model):
     """Words → segments by a segmental hypergraph → pairs of them by a classifier → mentions."""
 
-    allowed_mentions = "overlapping in any way, with gaps"
+    abilities = Abilities("overlapping in any way, with gaps", spans=True, gaps=True, vectors=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
@@ -152,14 +153,6 @@ class Joined(Model):
                 f"discontinuous.later_width is {given.later_width}, but model.max_width is {width}, and later parts are spans, too; "
                 f"set model.max_width = {given.later_width} or more"
             )
-
-    @classmethod
-    def limits_width(cls, config: Config) -> bool:
-        return True
-
-    @classmethod
-    def finds_discontinuous(cls, config: Config) -> bool:
-        return True
 
     def _limits(self, longest: int) -> Limits:
         given = self.config.discontinuous

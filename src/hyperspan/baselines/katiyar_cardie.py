@@ -38,9 +38,10 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model, Setting
+from hyperspan.plugins import ENCODERS
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Mention, MentionSet
 from hyperspan.structures.readings import Reading, pairs_of
@@ -57,7 +58,7 @@ THRESHOLDS = [step / 40 for step in range(2, 21)]
 class KatiyarCardie(Model):
     """Words → vectors in context → an LSTM over labels → a set of labels for each word → the mentions of its paths."""
 
-    over_spans = False
+    abilities = Abilities(vectors=True)
     links: Tensor
 
     def __init__(self, config: Config, vocabulary: Vocabulary):

@@ -31,9 +31,10 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.transfer import to_device
 from hyperspan.kernels.word_lstm import word_states
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model
+from hyperspan.plugins import ENCODERS
 from hyperspan.structures import LinearChain, TagScores, without_crossing
 from hyperspan.structures.common import check_count
 from hyperspan.structures.distribution import Distribution
@@ -198,6 +199,8 @@ class LayeredChains(Distribution):
 
 class Layered(Model):
     """Flat layers of linear chains, as many as find something."""
+
+    abilities = Abilities(vectors=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from hyperspan.config import Config
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.scorer import Scorer, WeightColumns, linear_axes
@@ -25,7 +26,7 @@ from hyperspan.structures.separators import LABELS
 class MentionHypergraphScorer(Scorer):
     """The mention hypergraph: all scores come from words; T → X scores 0."""
 
-    independent_types = True
+    abilities = Abilities(independent_types=True)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -52,7 +53,7 @@ class MentionHypergraphScorer(Scorer):
 class MentionSeparatorScorer(Scorer):
     """Mention separators: each label of a gap from the words before and after it; X scores 0."""
 
-    independent_types = True
+    abilities = Abilities(independent_types=True)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

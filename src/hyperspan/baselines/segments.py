@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hyperspan.config import Config
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, WeightColumns
@@ -27,8 +28,7 @@ from hyperspan.structures.mentions import Mention
 class SegmentScorer(Scorer):
     """Scores of whole segments and of words outside them, for the semi-Markov structure."""
 
-    over_spans = linear_memory = can_condition = True
-    allowed_mentions = "none overlapping"
+    abilities = Abilities("none overlapping", spans=True, conditions=True, large_batches=True)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -68,9 +68,8 @@ class SegmentScorer(Scorer):
 class TreeScorer(SegmentScorer):
     """The same scores for trees: mentions nest, but do not cross."""
 
-    can_condition = False
-    linear_memory = False  # the inside algorithm is cubic in the words of a sentence
-    allowed_mentions = "nested, none crossing"
+    abilities = Abilities("nested, none crossing", spans=True)
+    # No large batches: the inside algorithm is cubic in the words of a sentence.
 
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return ConstituencyTrees(scores.segment, lengths, scores.outside)

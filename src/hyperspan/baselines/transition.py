@@ -31,9 +31,10 @@ from hyperspan.baselines.shift_reduce import NOTHING, Derivations, derivations, 
 from hyperspan.baselines.transition_decoding import ActionSequences, buffer_rows, cell, log_softmax, read
 from hyperspan.config import Config
 from hyperspan.kernels.transfer import to_device
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model
+from hyperspan.plugins import ENCODERS
 from hyperspan.structures import without_crossing
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
@@ -73,6 +74,8 @@ class Composition(nn.Module):
 
 class Transition(Model):
     """A stack, a buffer and a history of actions, and a network that chooses the next one."""
+
+    abilities = Abilities(vectors=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)

@@ -140,7 +140,7 @@ _BUILT_IN: dict[str, Format] = {
 }
 """To add a format, add an entry. The first format that recognises a file reads it."""
 
-FORMATS = PluginTable("formats", _BUILT_IN, Format)
+FORMATS = PluginTable({"formats": "hyperspan.corpora.registry:Format"}, _BUILT_IN)
 """All formats by name: built-in ones, and plug-ins that other distributions register under ``hyperspan.formats``."""
 READERS = tuple(name for name, entry in _BUILT_IN.items() if entry.reads)
 """The names of built-in formats that can be read."""

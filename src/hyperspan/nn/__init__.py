@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.plugins import imported
+from hyperspan.plugins import ENCODERS, MODELS, imported
 
 _HOME = {
-    "ENCODERS": "encoders",
-    "MODELS": "models",
-    "SCORERS": "scorers",
+    "Abilities": "abilities",
     "Encoder": "encoder",
+    "EncoderAbilities": "abilities",
     "Model": "model",
     "Recognizer": "recognizer",
     "Scorer": "scorer",
@@ -26,8 +25,9 @@ _HOME = {
 __all__ = [
     "ENCODERS",
     "MODELS",
-    "SCORERS",
+    "Abilities",
     "Encoder",
+    "EncoderAbilities",
     "Model",
     "Recognizer",
     "Scorer",
@@ -37,14 +37,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from hyperspan.nn.abilities import Abilities, EncoderAbilities
     from hyperspan.nn.encoder import Encoder
-    from hyperspan.nn.encoders import ENCODERS
     from hyperspan.nn.folders import load_model, new_model, save_model
     from hyperspan.nn.model import Model
-    from hyperspan.nn.models import MODELS
     from hyperspan.nn.recognizer import Recognizer
     from hyperspan.nn.scorer import Scorer
-    from hyperspan.nn.scorers import SCORERS
 
 
 def __getattr__(name: str) -> Any:

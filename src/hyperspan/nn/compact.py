@@ -61,7 +61,7 @@ def _labels_kept(model: Model, labels: Collection[str]) -> tuple[str, ...]:
     if not kept:
         raise InputError(f"no label would be left; keep at least one of {', '.join(model.labels)}")
     config = model.config
-    independent = model.has_independent_types(config) and model.encoder.can_start
+    independent = model.abilities.independent_types and model.encoder.abilities.warm_start
     if kept != model.labels and not independent:
         raise InputError(
             f"a model of model.kind {config.model.kind} and encoder.kind {config.encoder.kind} cannot leave labels out; only neural "

@@ -15,10 +15,11 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, linear_axes
+from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import check_gaps
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
@@ -36,9 +37,17 @@ class DiscontinuousScorer(Scorer):
     LSTM has read the words on both sides, the gap's words, and its width.
     """
 
-    over_spans = linear_memory = can_skip = independent_types = True
-    allowed_mentions = "overlapping in any way, with gaps"
-    discontinuous = has_cross_entropy = can_condition = True
+    abilities = Abilities(
+        "overlapping in any way, with gaps",
+        spans=True,
+        gaps=True,
+        vectors=True,
+        independent_types=True,
+        conditions=True,
+        distils=True,
+        skips=True,
+        large_batches=True,
+    )
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -51,7 +60,7 @@ class DiscontinuousScorer(Scorer):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        if not ENCODERS[config.encoder.kind].contextual:
+        if not ENCODERS[config.encoder.kind].abilities.contextual:
             raise InputError(
                 f"model.kind discontinuous reads vectors of spans, but encoder.kind is {config.encoder.kind}; set it to neural"
             )

@@ -14,6 +14,7 @@ from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.encoder_gaps import GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
@@ -32,20 +33,14 @@ class Encoder(nn.Module, ABC):
 
     A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of
     spans. Only the encoder knows what a representation is: a scorer turns it into scores with layers that `word_layer`
-    and `span_layer` create. A dense encoder states the size of its vectors in `dimension`; models other than
+    and `span_layer` create. An encoder of vectors states their size in `dimension`; models other than
     recognizers need one.
     """
 
-    dense: ClassVar[bool]
-    """Whether words are vectors of `dimension` numbers."""
-    named_features: ClassVar[bool] = False
-    """Whether words and spans are ids of features, whose names are in the vocabulary."""
-    contextual: ClassVar[bool]
-    """Whether the representation of a word depends on its neighbours, and that of a span on all its words."""
-    can_start: ClassVar[bool] = False
-    """Whether an encoder supports warm starts with `prepare_from` and `copy_from`."""
+    abilities: ClassVar[EncoderAbilities] = EncoderAbilities()
+    """What encoders of this kind can do."""
     dimension: int
-    """The size of a word's vector; only for dense encoders."""
+    """The size of a word's vector; only for encoders of vectors."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool):
         super().__init__()

@@ -11,12 +11,13 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.kernels.encoder_arrays import check_precision
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model
-from hyperspan.nn.models import model_class
+from hyperspan.nn.recognizer import Recognizer
+from hyperspan.nn.scorer import Scorer
 from hyperspan.nn.tensors import write_tensors
 from hyperspan.nn.validation import validate
 from hyperspan.nn.weights import load_weights, quantized
+from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.text.vocabulary import Vocabulary, check_labels, check_names, check_names_of
 from hyperspan.types import Sentence
 
@@ -29,12 +30,17 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
     config = config.settled()
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
     check_learnable(vocabulary, config)
-    kind = model_class(config.model.kind)
-    config = kind.settled(config, vocabulary.labels, sentences)
+    config = MODELS[config.model.kind].settled(config, vocabulary.labels, sentences)
     torch.manual_seed(config.training.seed)
-    model = kind(config, vocabulary)
+    model = built(config, vocabulary)
     model.encoder.initialise(resources)
     return model
+
+
+def built(config: Config, vocabulary: Vocabulary) -> Model:
+    """A model of the kind that a configuration names, with random parameters."""
+    kind: type[Model] | type[Scorer] = MODELS[config.model.kind]
+    return kind(config, vocabulary) if issubclass(kind, Model) else Recognizer(config, vocabulary)
 
 
 def check_learnable(vocabulary: Vocabulary, config: Config) -> None:
@@ -78,5 +84,5 @@ def load_model(
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
     vocabulary = Vocabulary.load(folder)
     check_names_of(folder, config, vocabulary)
-    model = load_weights(folder, lambda: model_class(config.model.kind)(config, vocabulary)).to(device)
+    model = load_weights(folder, lambda: built(config, vocabulary)).to(device)
     return model.for_inference(precision, skip)

@@ -14,6 +14,7 @@ from torch.nn.functional import embedding_bag
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.clusters import read_clusters
 from hyperspan.nn.encoder import Encoder
@@ -122,9 +123,7 @@ def _mentions(sentences: Sequence[Sentence]) -> list[tuple[int, int, int]]:
 class FeatureEncoder(Encoder):
     """Words and spans as the ids of their features."""
 
-    dense = False
-    named_features = True
-    contextual = False
+    abilities = EncoderAbilities(spans=True, named_features=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
         super().__init__(config, vocabulary, spans=spans)

@@ -15,6 +15,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.scorer import Scorer
@@ -59,7 +60,7 @@ class PairScorer(nn.Module):
 class JointScorer(SegmentalScorer):
     """The segmental hypergraph with scores of pairs of mentions that begin at the same word."""
 
-    independent_types = can_calibrate = has_cross_entropy = False
+    abilities = Abilities(spans=True, conditions=True, skips=True, large_batches=True)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.annotation import gold_of, marks_of
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
@@ -59,14 +60,8 @@ def discontinuous_bias(found_at: FoundAt) -> Setting:
 class Model(nn.Module):
     """A model that can be trained, saved to a folder, and used to find mentions."""
 
-    allowed_mentions: str = "overlapping in any way"
-    """A description of the mentions that a sentence may have."""
-    over_spans: bool = True
-    """Whether the model scores all spans of a sentence, so that long sentences need much memory."""
-    can_skip: bool = False
-    """Whether inference can skip words at which a mention is unlikely to begin."""
-    needs_vectors: ClassVar[bool] = True
-    """Whether the model needs an encoder that produces vectors."""
+    abilities: Abilities = Abilities()
+    """What it can do, and with it all models of its kind."""
     encoder: Encoder
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
@@ -80,40 +75,10 @@ class Model(nn.Module):
         self.options = InferenceOptions()
         """Precision and skipping, which trade accuracy for speed in inference."""
 
-    @classmethod
-    def limits_width(cls, config: Config) -> bool:
-        """Whether mentions can be limited to `model.max_width` words."""
-        return False
-
-    @classmethod
-    def has_independent_types(cls, config: Config) -> bool:
-        """Whether the model can learn from sentences annotated with only some of its types."""
-        return False
-
-    @classmethod
-    def can_condition(cls, config: Config) -> bool:
-        """Whether the model can learn from any partial annotation, by summing over all sets that agree with it."""
-        return False
-
-    @classmethod
-    def can_learn_from_teachers(cls, config: Config) -> bool:
-        """Whether its distributions have a cross-entropy with those of a teacher of the same kind."""
-        return False
-
-    @classmethod
-    def finds_discontinuous(cls, config: Config) -> bool:
-        """Whether the model finds discontinuous mentions."""
-        return False
-
     @property
     def discontinuous(self) -> bool:
         """Whether this model finds discontinuous mentions."""
-        return self.finds_discontinuous(self.config)
-
-    @classmethod
-    def can_calibrate(cls, config: Config) -> bool:
-        """Whether each type can have its own temperature and bias."""
-        return False
+        return self.abilities.gaps
 
     @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
@@ -138,7 +103,7 @@ class Model(nn.Module):
         check_precision(precision, self.device.type)
         skip = math.inf if skip is None else skip
         kind = self.config.model.kind
-        if skip != math.inf and (math.isnan(skip) or not self.can_skip):
+        if skip != math.inf and (math.isnan(skip) or not self.abilities.skips):
             raise InputError(
                 f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental', "
                 "'discontinuous' or 'joint'"

@@ -14,6 +14,7 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapLimits
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import word_states
+from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.characters import CHARACTER_ENCODERS
 from hyperspan.nn.encoder import Encoder, ParameterOptions
@@ -41,8 +42,7 @@ class Pretrained(NamedTuple):
 class NeuralEncoder(Encoder):
     """Computes h^w for every word in its sentence, and h^s for every span."""
 
-    dense = True
-    contextual = can_start = True
+    abilities = EncoderAbilities(vectors=True, contextual=True, spans=True, warm_start=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
         super().__init__(config, vocabulary, spans=spans)

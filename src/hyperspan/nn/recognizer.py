@@ -12,10 +12,9 @@ from torch import Tensor
 from hyperspan.config import Config
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.model import Model, Setting, discontinuous_bias
-from hyperspan.nn.scorer import WeightColumns
-from hyperspan.nn.scorers import SCORERS
+from hyperspan.nn.scorer import Scorer, WeightColumns
+from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
@@ -32,33 +31,19 @@ MENTION_BIASES = [step / 4 for step in range(-8, 17)]
 class Recognizer(Model):
     """Words → encoded words and spans → scores → a distribution over sets of mentions."""
 
-    needs_vectors = False
-
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
-        kind = SCORERS[config.model.kind]
-        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=kind.over_spans)
+        kind: type[Scorer] = MODELS[config.model.kind]
+        self.abilities = kind.abilities
+        self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=kind.abilities.spans)
         self.scorer = kind(self.encoder, self.labels, config)
-        self.allowed_mentions, self.over_spans, self.can_skip = kind.allowed_mentions, kind.over_spans, kind.can_skip
         self.fused = self.scorer.fuse(self.encoder)
         """The fused encoder and scorer for inference; None if the fused kernel does not support the model."""
-
-    @classmethod
-    def check(cls, config: Config) -> None:
-        SCORERS[config.model.kind].check(config)
-
-    @classmethod
-    def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
-        return SCORERS[config.model.kind].settled(config, labels, sentences)
-
-    @classmethod
-    def limits_width(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].over_spans
 
     @property
     def batch_entries(self) -> int:
         """The size of an inference batch: sentences × words × widths."""
-        return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.scorer.linear_memory)
+        return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.abilities.large_batches)
 
     @property
     def reads_ids(self) -> bool:
@@ -116,28 +101,8 @@ class Recognizer(Model):
             scores = self.scorer.add_discontinuous_bias(scores, discontinuous_bias / temperature)
         return scores
 
-    @classmethod
-    def can_calibrate(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].can_calibrate
-
-    @classmethod
-    def can_learn_from_teachers(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].has_cross_entropy
-
-    @classmethod
-    def finds_discontinuous(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].discontinuous
-
-    @classmethod
-    def has_independent_types(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].independent_types
-
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
-
-    @classmethod
-    def can_condition(cls, config: Config) -> bool:
-        return SCORERS[config.model.kind].can_condition
 
     def loss_of_partial(
         self,
@@ -154,7 +119,7 @@ class Recognizer(Model):
         return loss._replace(values=loss.values + rates.penalty(self.scorer.distribution(scores, batch.lengths), marks))
 
     def weight_columns(self) -> list[WeightColumns]:
-        return self.scorer.weight_columns() if self.encoder.named_features else []
+        return self.scorer.weight_columns() if self.encoder.abilities.named_features else []
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self.scorer.representable(mentions, longest)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.structures import Distribution
@@ -42,29 +43,12 @@ def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
 class Scorer(nn.Module):
     """From words and spans to scores, and from scores to a distribution."""
 
-    over_spans: ClassVar[bool] = False
-    """Whether it scores spans of up to c words, not only words."""
-    linear_memory: ClassVar[bool] = False
-    """Whether scores and structure need memory linear in sentences × words × widths, so that GPU batches may be
-    large."""
-    can_skip: ClassVar[bool] = False
-    """Whether inference can skip words at which a mention is unlikely to begin."""
-    can_calibrate: ClassVar[bool] = False
-    """Whether types are independent, so that each can have its own temperature."""
-    allowed_mentions: ClassVar[str] = "overlapping in any way"
-    """A description of the mentions that a sentence may have."""
+    abilities: ClassVar[Abilities] = Abilities()
+    """What models with this scorer can do."""
     outputs_by_type: ClassVar[bool] = False
     """Whether outputs are grouped by type, not by role."""
     shared_outputs: ClassVar[int] = 0
     """The number of leading outputs that belong to no type."""
-    independent_types: ClassVar[bool] = False
-    """Whether types are independent, so that sentences may be annotated with only some of them."""
-    discontinuous: ClassVar[bool] = False
-    """Whether the model finds discontinuous mentions."""
-    has_cross_entropy: ClassVar[bool] = False
-    """Whether its distributions have a cross-entropy, so that a model can learn from teachers of the same kind."""
-    can_condition: ClassVar[bool] = False
-    """Whether its distributions can require or forbid any mentions, so that sentences may be partially annotated."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -92,7 +76,7 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def skipping(self, scores: Any, margin: float) -> Any:
-        """Restrict starts to words where ``absent - present`` is at most the margin; only if `can_skip`."""
+        """Restrict starts to words where ``absent - present`` is at most the margin; only if it `skips`."""
         raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
@@ -100,11 +84,11 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def add_discontinuous_bias(self, scores: Any, bias: float) -> Any:
-        """Add a bias to the score of every part that others follow; only if `discontinuous`."""
+        """Add a bias to the score of every part that others follow; only if it finds `gaps`."""
         raise NotImplementedError
 
     def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
-        """Calibrate scores by type without changing the most probable sets; only if `can_calibrate`."""
+        """Calibrate scores by type without changing the most probable sets; only if it `calibrates`."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:

@@ -14,6 +14,7 @@ from hyperspan.config import Config
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
@@ -35,12 +36,20 @@ class SegmentalScorer(Scorer):
     also arriving at it.
     """
 
-    over_spans = linear_memory = can_skip = can_calibrate = independent_types = can_condition = has_cross_entropy = True
+    abilities = Abilities(
+        spans=True,
+        independent_types=True,
+        conditions=True,
+        calibrates=True,
+        distils=True,
+        skips=True,
+        large_batches=True,
+    )
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         self.tied, self.interactions = config.model.tied, config.segmental.interactions
-        self.contextual = encoder.contextual
+        self.contextual = encoder.abilities.contextual
         m = self.types
         self.start = encoder.word_layer(2 * m)
         a_step = 1 + self.contextual

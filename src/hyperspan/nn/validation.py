@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from hyperspan.config import Config, DataConfig
 from hyperspan.errors import InputError
-from hyperspan.nn.encoders import ENCODERS
-from hyperspan.nn.models import MODELS, model_class
-from hyperspan.nn.recognizer import Recognizer
+from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.model import Model
+from hyperspan.nn.scorer import Scorer
+from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.text.tokenize import TOKENIZERS
 
 
@@ -24,29 +25,35 @@ def validate(config: Config) -> None:
     config = config.settled()
     _check_corpora(config.data)
     model = config.model
-    kind = model_class(model.kind)
+    _check_name("model.kind", model.kind, MODELS)
+    kind: type[Model] | type[Scorer] = MODELS[model.kind]
     _check_name("encoder.kind", config.encoder.kind, ENCODERS)
     _check_name("model.tokenizer", model.tokenizer, TOKENIZERS)
-    encoder = ENCODERS[config.encoder.kind]
-    if kind.needs_vectors and not encoder.dense:
-        others = ", ".join(name for name, other in MODELS.working() if not other.needs_vectors)
+    encoder: type[Encoder] = ENCODERS[config.encoder.kind]
+    if kind.abilities.vectors and not encoder.abilities.vectors:
+        others = ", ".join(name for name, other in MODELS.working() if not other.abilities.vectors)
         raise InputError(
             f"model.kind {model.kind} reads vectors of words, but encoder.kind is {config.encoder.kind}; set it to neural, "
             f"or choose one of {others}"
         )
-    if model.max_width != "n" and not kind.limits_width(config):
+    if model.max_width != "n" and not kind.abilities.spans:
         raise InputError(
             f'model.max_width is {model.max_width}, but model.kind {model.kind} cannot limit mentions; set it to "n"'
         )
-    if (config.calibration.temperatures or config.calibration.biases) and not kind.can_calibrate(config):
+    if (config.calibration.temperatures or config.calibration.biases) and not kind.abilities.calibrates:
         raise InputError(
             f"calibration has values by label, but model.kind {model.kind} has one temperature for all; leave them out"
         )
-    if model.discontinuous == "hull" and kind.finds_discontinuous(config):
+    if model.discontinuous == "hull" and kind.abilities.gaps:
         raise InputError(
             f'model.discontinuous is hull, but model.kind {model.kind} learns the parts of mentions; set it to "drop"'
         )
     kind.check(config)
+    if kind.abilities.spans and not encoder.abilities.spans:
+        raise InputError(
+            f"model.kind {model.kind} scores spans, but encoder.kind {config.encoder.kind} encodes words alone; choose another "
+            "model.kind or encoder.kind"
+        )
     encoder.check(config)
     _check_distillation(config)
     if config.training.start:
@@ -74,11 +81,11 @@ def _check_name(key: str, value: str, known: Iterable[str]) -> None:
 
 def check_start(config: Config) -> None:
     """Raise an InputError if the kind of a model, or of the one it starts from, does not support warm starts."""
-    if not issubclass(model_class(config.model.kind), Recognizer):
+    if not issubclass(MODELS[config.model.kind], Scorer):
         raise InputError(
             f"model.kind is {config.model.kind}, but only models of an encoder, a scorer and a structure, such as segmental, can"
         )
-    if not ENCODERS[config.encoder.kind].can_start:
+    if not ENCODERS[config.encoder.kind].abilities.warm_start:
         raise InputError(f"encoder.kind is {config.encoder.kind}, but only neural encoders can be taken over")
 
 
@@ -105,7 +112,7 @@ def _check_distillation(config: Config) -> None:
                 f"distillation.text is {given.text}, but there is no distillation.teacher to say what is in it; name a model"
             )
         return
-    if not model_class(config.model.kind).can_learn_from_teachers(config):
+    if not MODELS[config.model.kind].abilities.distils:
         raise InputError(
             f"distillation.teacher is {names}, but a model of kind {config.model.kind} cannot have one; set model.kind to segmental "
             "or discontinuous"

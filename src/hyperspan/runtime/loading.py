@@ -10,7 +10,7 @@ from pathlib import Path
 from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError, require_torch
 from hyperspan.kernels.choice import VARIABLE, choose, forced, obstacle
-from hyperspan.plugins import PluginTable, imported
+from hyperspan.plugins import MODELS, imported
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.runtime.folders import DEFAULT_MODEL, folder_of
@@ -18,22 +18,6 @@ from hyperspan.runtime.kinds import SERVED_KINDS
 from hyperspan.runtime.model import RuntimeModel, is_served
 from hyperspan.text.vocabulary import Vocabulary
 
-KINDS = (
-    *(
-        "segmental",
-        "discontinuous",
-        "linear-chain",
-        "cascaded",
-        "semi-markov",
-        "tree",
-        "mention-hypergraph",
-        "mention-separators",
-        "joint",
-    ),
-    *("biohd", "fofe", "joined", "katiyar-cardie", "layered", "transition"),
-)
-"""The built-in kinds of models; the same as in :mod:`hyperspan.nn.models`, which needs torch."""
-_BUILT_IN = dict.fromkeys(KINDS)
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
 
 
@@ -86,9 +70,8 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
     if find_spec("torch") is not None:
         return
     kind = config.model.kind
-    names = dict.fromkeys(name for group in ("models", "structures") for name in PluginTable(group, _BUILT_IN, object))
-    if kind not in names:
-        raise InputError(f"model.kind is {kind!r}, but must be one of {', '.join(names)} ({folder})")
+    if kind not in MODELS:
+        raise InputError(f"model.kind is {kind!r}, but must be one of {', '.join(MODELS)} ({folder})")
     if not _DEVICE.fullmatch(device):
         raise _no_device(device)
     if config.transformer.name:

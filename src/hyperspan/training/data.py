@@ -14,7 +14,8 @@ from hyperspan.corpora.documents import texts, with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.nn.models import model_class
+from hyperspan.nn.abilities import Abilities
+from hyperspan.plugins import MODELS
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.training.distillation import context_of
@@ -102,7 +103,8 @@ def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
     """Raise an InputError if a model cannot learn from the partial annotation."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}
     kind = config.model.kind
-    if model_class(kind).can_condition(config):
+    abilities: Abilities = MODELS[kind].abilities
+    if abilities.conditions:
         return
     if any(map(_is_partial_within_types, train)):
         raise InputError(
@@ -112,7 +114,7 @@ def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
     sets = {
         sentence.annotated.types for sentence in train if sentence.annotated and sentence.annotated.types is not None
     }
-    if any(labels - annotated for annotated in sets) and not model_class(kind).has_independent_types(config):
+    if any(labels - annotated for annotated in sets) and not abilities.independent_types:
         raise InputError(
             f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
             "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "

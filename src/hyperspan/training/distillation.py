@@ -26,9 +26,8 @@ from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.kernels.transfer import to_device
 from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.folders import check_learnable
+from hyperspan.nn.folders import built, check_learnable
 from hyperspan.nn.language_model import LanguageModelLoss
-from hyperspan.nn.models import model_class
 from hyperspan.runtime.folders import folder_of
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
@@ -72,7 +71,7 @@ def new_student(config: Config, teacher: Recognizer) -> Recognizer:
     torch.manual_seed(config.training.seed)
     vocabulary = _vocabulary_of_student(config, teacher.vocabulary)
     check_learnable(vocabulary, config)
-    student = model_class(config.model.kind)(config, vocabulary)
+    student = built(config, vocabulary)
     assert isinstance(student, Recognizer), "validate lets only such models have a teacher"
     if config.words.dimension != teacher.config.words.dimension:
         raise InputError(

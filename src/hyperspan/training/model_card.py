@@ -118,7 +118,7 @@ def _details(model: Model) -> str:
     pretrained = f", some of which began as those of `{encoder.rpartition('/')[2]}`" if encoder else ""
     start = config.training.start.rstrip("/").rpartition("/")[2]
     rows = {
-        "mentions": f"{model.allowed_mentions}, {width}",
+        "mentions": f"{model.abilities.mentions}, {width}",
         "started from": f"`{start}`" if start else "",
         "parameters": f"{sum(parameter.numel() for parameter in model.parameters()):,}{pretrained}",
         "tokenizer for raw text": f"`{model.tokenizer.name}`",

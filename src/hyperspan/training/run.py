@@ -19,8 +19,8 @@ from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.nn import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.nn.hub import check_pretrained
-from hyperspan.nn.models import model_class
 from hyperspan.nn.validation import validate
+from hyperspan.plugins import MODELS
 from hyperspan.runtime.folders import FILES, folder_of
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
 from hyperspan.training.data import (
@@ -184,7 +184,7 @@ def _read(
             "training.schedule is plateau, which waits for better dev scores, but there is no dev; set data.dev, or the "
             "schedule to constant or cosine"
         )
-    check_data(config, train, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
+    check_data(config, train, finds_parts=MODELS[config.model.kind].abilities.gaps)
     check_annotated(config, train)
     if from_corpora:
         check_declared(config, train)
@@ -318,7 +318,7 @@ def check_start_stays(config: Config, folder: Path) -> None:
 
 def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
     """Raise an error for a sentence that would need too much memory in training."""
-    for sentence in sentences if model.over_spans else ():
+    for sentence in sentences if model.abilities.spans else ():
         width = min(model.max_width or len(sentence), len(sentence))
         if len(sentence) * width > MOST_SPANS:
             raise InputError(

@@ -171,7 +171,7 @@ def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> Calibr
     _set(
         model, "model", temperature=_between(model.config.model.temperature, best_temperature(model, sentences), count)
     )
-    if not model.scorer.can_calibrate:
+    if not model.abilities.calibrates:
         return None
     before = None if had is None else TypeCalibration(*had)
     fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature, before).fit()

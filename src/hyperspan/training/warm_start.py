@@ -19,9 +19,9 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.annotation import gold_of
-from hyperspan.nn.encoders import ENCODERS
 from hyperspan.nn.folders import check_learnable
 from hyperspan.nn.validation import check_start
+from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.batching import batches_by_length
 from hyperspan.runtime.folders import folder_of
 from hyperspan.text.vocabulary import Vocabulary

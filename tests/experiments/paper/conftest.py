@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.paper import results
-from hyperspan.nn.scorers import SCORERS
+from hyperspan.plugins import MODELS
 
 
 @pytest.fixture(autouse=True)
@@ -21,4 +21,4 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kinds of models that experiments register are forgotten after each test."""
-    monkeypatch.setattr(SCORERS, "built_in", SCORERS.built_in)
+    monkeypatch.setattr(MODELS, "built_in", MODELS.built_in)

@@ -14,11 +14,8 @@ from torch import Tensor, nn
 from hyperspan import Config, Document, Mention, Sentence
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
 from hyperspan.errors import InputError
-from hyperspan.nn import Model
+from hyperspan.nn import ENCODERS, Abilities, Encoder, EncoderAbilities, Model, Scorer
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.encoder import Encoder
-from hyperspan.nn.encoders import ENCODERS
-from hyperspan.nn.scorers import SCORERS, Scorer
 from hyperspan.structures import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.text.vocabulary import Vocabulary
@@ -90,7 +87,7 @@ class SingleWords(Distribution):
 
 
 class SingleWordScorer(Scorer):
-    allowed_mentions = "of one word"
+    abilities = Abilities("of one word")
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -115,8 +112,7 @@ class SingleWordScorer(Scorer):
 class HashEncoder(Encoder):
     """The number of vectors is that of ``[plugins.zoo]`` in the configuration, or else 1,009."""
 
-    dense = True
-    contextual = False
+    abilities = EncoderAbilities(vectors=True)
     dimension = 8
     times_checked = 0
 
@@ -130,8 +126,6 @@ class HashEncoder(Encoder):
         cls.times_checked += 1
         if type(vectors := config.plugins.get("zoo", {}).get("vectors", 1009)) is not int or vectors < 1:
             raise InputError(f"plugins.zoo.vectors is {vectors!r}, but must be a whole number of at least 1")
-        if SCORERS[config.model.kind].over_spans if config.model.kind in SCORERS else False:
-            raise InputError("encoder.kind hashes reads no spans; choose another model.kind")
 
     @classmethod
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, None]:
@@ -170,8 +164,7 @@ class HashEncoder(Encoder):
 
 
 class Lexicon(Model):
-    allowed_mentions = "of one word"
-    over_spans = False
+    abilities = Abilities("of one word", vectors=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)

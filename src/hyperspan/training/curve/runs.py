@@ -11,8 +11,8 @@ from typing import Any
 
 from hyperspan.config import AUTO, Config
 from hyperspan.errors import InputError, TrainingError
-from hyperspan.nn.models import model_class
 from hyperspan.nn.validation import validate
+from hyperspan.plugins import MODELS
 from hyperspan.training.checkpoint import CHECKPOINT
 from hyperspan.training.curve.fit import Forecast, forecast
 from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes
@@ -107,7 +107,7 @@ def learning_curve(
     documents = [[sentence for sentence in text if len(sentence)] for text in read_train(config)]
     dev = read_dev(config)
     corpus = [sentence for document in documents for sentence in document]
-    check_data(config, corpus, finds_parts=model_class(config.model.kind).finds_discontinuous(config))
+    check_data(config, corpus, finds_parts=MODELS[config.model.kind].abilities.gaps)
     check_declared(config, corpus)
     check_annotated(config, corpus)
     if not any(sentence.mentions for sentence in dev):
@@ -193,7 +193,7 @@ class _Jobs:
 
     def _can_learn_from(self, part: Sequence[Sentence]) -> bool:
         """Whether a part of the corpus has something to learn, as the whole corpus has."""
-        finds_parts = model_class(self.config.model.kind).finds_discontinuous(self.config)
+        finds_parts = MODELS[self.config.model.kind].abilities.gaps
         try:
             check_data(self.config, part, finds_parts=finds_parts)
         except InputError:
