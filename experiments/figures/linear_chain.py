@@ -6,10 +6,9 @@ from itertools import pairwise
 from typing import ClassVar
 
 from experiments.figures.figure import Figure
+from hyperspan.baselines.linear_chain import OUTSIDE, TagNode, linear_chain_hypergraph, tags_of
 from hyperspan.render.diagram import BAND_GAP, TOP, Legend
-from hyperspan.structures import tags_of
-from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, TagNode, linear_chain_hypergraph
-from hyperspan.structures.tags import OUTSIDE
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.types import Mention
 
 ROW = 58

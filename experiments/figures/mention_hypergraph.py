@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from experiments.figures.figure import Figure
+from hyperspan.baselines.mention_hypergraph import consistent_hyperpath_of, mention_network
 from hyperspan.render.diagram import BAND_GAP, BELOW, INSIDE, STARTS, TOP, Legend, SegmentalDiagram
-from hyperspan.structures.graphs import Hypergraph, Hyperpath, SegmentalNode, consistent_hyperpath_of, mention_network
+from hyperspan.structures.graphs import Hypergraph, Hyperpath, SegmentalNode
 
 LOWER = 84  # from a T node down to the row of I nodes, so that no line between I nodes meets a T node
 

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from experiments.figures.arrows import arch, straight_through
 from experiments.figures.figure import Figure
+from hyperspan.baselines.mention_separators import LABELS, SeparatorNode, labels_of, separators_hypergraph
 from hyperspan.render.diagram import BAND_GAP, TOP, Legend
 from hyperspan.render.svg import Arrow, Dot
-from hyperspan.structures import labels_of
-from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SeparatorNode, separators_hypergraph
-from hyperspan.structures.separators import LABELS
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
 
 STEP = 38  # between two labels that lead from I to I
 LOWER = 120  # from the row of I to the row of O

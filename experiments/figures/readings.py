@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from hyperspan.structures import MentionSet, read, structure_of
+from hyperspan.baselines.readings import read, structure_of
+from hyperspan.structures import MentionSet
 from hyperspan.structures.mentions import Mention as Triple
 from hyperspan.types import Mention
 
@@ -42,7 +43,7 @@ def sets_with_structure_of(
 def other_readings(mentions: Iterable[Mention]) -> Iterator[tuple[str, list[Mention]]]:
     """The other mention sets with the same hyperpath in an ambiguous structure.
 
-    Each comes with a name: the reading "all" or "nested" (see :mod:`hyperspan.structures.readings`), or "other".
+    Each comes with a name: the reading "all" or "nested" (see :mod:`hyperspan.baselines.readings`), or "other".
 
     >>> mentions = [Mention(0, 2, "X"), Mention(0, 3, "X"), Mention(1, 3, "X")]
     >>> for name, others in other_readings(mentions):

@@ -8,17 +8,11 @@ from typing import ClassVar
 from experiments.figures.arrows import arch
 from experiments.figures.figure import Figure
 from experiments.figures.linear_chain import LinearChainDiagram
+from hyperspan.baselines.semi_markov import SegmentNode, SuffixNode, semi_markov_hypergraph
 from hyperspan.render.diagram import MARGIN, Legend, stroke
 from hyperspan.render.layout import PALETTE
 from hyperspan.render.svg import Arrow
-from hyperspan.structures.graphs import (
-    Hyperedge,
-    Hypergraph,
-    Hyperpath,
-    SegmentNode,
-    SuffixNode,
-    semi_markov_hypergraph,
-)
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.types import Mention
 
 TOP = 50

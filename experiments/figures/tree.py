@@ -7,17 +7,11 @@ from typing import ClassVar
 
 from experiments.figures.arrows import fork, straight_through
 from experiments.figures.figure import Figure
+from hyperspan.baselines.tree import ConstituencyNode, constituency_hypergraph
 from hyperspan.render.diagram import MARGIN, Legend
 from hyperspan.render.svg import Dot
 from hyperspan.structures import MentionSet
-from hyperspan.structures.graphs import (
-    ConstituencyNode,
-    Hyperedge,
-    Hypergraph,
-    Hyperpath,
-    constituency_hypergraph,
-    viterbi,
-)
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, viterbi
 from hyperspan.types import Mention
 
 TOP = 50

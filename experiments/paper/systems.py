@@ -14,31 +14,24 @@ from itertools import chain, combinations
 from hyperspan.baselines.katiyar_cardie import label_sets
 from hyperspan.baselines.katiyar_cardie import mentions_of as mentions_of_labels
 from hyperspan.baselines.layered import MOST_LAYERS, layers_of
-from hyperspan.structures.constituency import is_nested
+from hyperspan.baselines.linear_chain import linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.baselines.mention_hypergraph import consistent_hyperpath_of, mention_network
+from hyperspan.baselines.mention_separators import SeparatorNode, labels_of, separators_hypergraph
+from hyperspan.baselines.readings import is_ambiguous
+from hyperspan.baselines.semi_markov import semi_markov_hypergraph, semi_markov_mentions
+from hyperspan.baselines.tree import constituency_hypergraph, constituents_of, is_nested
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import (
     Hypergraph,
     Hyperpath,
-    SeparatorNode,
-    consistent_hyperpath_of,
-    constituency_hypergraph,
-    constituents_of,
     discontinuous_hypergraph,
     discontinuous_mentions,
     joint_hypergraph,
     joint_mentions,
-    linear_chain_hypergraph,
-    linear_chain_mentions,
-    mention_network,
     mentions_of,
     segmental_hypergraph,
-    semi_markov_hypergraph,
-    semi_markov_mentions,
-    separators_hypergraph,
 )
 from hyperspan.structures.mentions import Mention, MentionSet, parts_of
-from hyperspan.structures.readings import is_ambiguous
-from hyperspan.structures.separators import labels_of
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.baselines.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_sets, links, mentions_of
+from hyperspan.baselines.linear_chain import BEGIN, LAST
+from hyperspan.baselines.readings import Reading, is_ambiguous
+from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.structures import is_ambiguous, is_nested
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.structures.readings import Reading
-from hyperspan.structures.tags import BEGIN, LAST
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import best_value, tune
 from tests.nn.test_models import OWN, SMALL, corpus

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.baselines.layered import MOST_LAYERS, Layered, Sequences, layers_of
+from hyperspan.baselines.linear_chain import outermost
+from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model
 from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.validation import validate
-from hyperspan.structures import is_nested, outermost
 from hyperspan.types import Mention, Sentence
 from tests.baselines.test_transition import TYPES, WORDS, mention_sets, sentences
 

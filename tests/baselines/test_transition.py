@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.shift_reduce import NOTHING, SHIFT, derivations, mentions_of, oracle, valid_actions
 from hyperspan.baselines.transition import Transition
+from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
 from hyperspan.nn import new_model
-from hyperspan.structures import MentionSet, NotSupportedError, is_nested
+from hyperspan.structures import MentionSet, NotSupportedError
 from hyperspan.types import Mention, Sentence
 
 TYPES = 2

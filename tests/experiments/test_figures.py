@@ -14,16 +14,13 @@ from experiments.figures import FIGURES, draw_figure
 from experiments.figures.__main__ import main
 from experiments.figures.readings import sets_with_structure_of
 from hyperspan import Mention
+from hyperspan.baselines.linear_chain import linear_chain_mentions, outermost
+from hyperspan.baselines.mention_separators import separated_mentions
+from hyperspan.baselines.readings import closure, structure_of
+from hyperspan.baselines.semi_markov import semi_markov_mentions
+from hyperspan.baselines.tree import constituents_of, is_nested
 from hyperspan.errors import InputError, SpanError
-from hyperspan.structures import closure, is_nested, outermost, structure_of
-from hyperspan.structures.graphs import (
-    constituents_of,
-    joint_mentions,
-    linear_chain_mentions,
-    mentions_of,
-    semi_markov_mentions,
-    separated_mentions,
-)
+from hyperspan.structures.graphs import joint_mentions, mentions_of
 from tests.render.pictures import SETS, SVG, TYPES, WORDS, as_mentions, check_places, heads, texts
 
 DECODERS: dict[str, Any] = {

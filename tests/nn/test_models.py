@@ -11,13 +11,13 @@ from attrs import evolve
 from torch import Tensor
 
 from hyperspan.baselines.katiyar_cardie import label_sets, mentions_of
+from hyperspan.baselines.readings import read, structure_of
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, MODELS, Model, Scorer, load_model, new_model, save_model
 from hyperspan.nn.compact import compact
 from hyperspan.nn.features import SPAN_TEMPLATES, TEMPLATES
 from hyperspan.nn.neural import NeuralEncoder
-from hyperspan.structures import read, structure_of
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import EpochFinished, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
+from tests.baselines.cases_cascaded import cascaded_cases
+from tests.baselines.cases_linear_chain import linear_chain_cases
+from tests.baselines.cases_mention_hypergraph import mention_hypergraph_cases
+from tests.baselines.cases_mention_separators import separators_cases
+from tests.baselines.cases_semi_markov import semi_markov_cases
+from tests.baselines.cases_tree import constituency_cases
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets, arrays
-from tests.structures.cases_cascaded import cascaded_cases
-from tests.structures.cases_constituency import constituency_cases
 from tests.structures.cases_discontinuous import discontinuous_cases
 from tests.structures.cases_joint import joint_cases
-from tests.structures.cases_linear_chain import linear_chain_cases
-from tests.structures.cases_mention_hypergraph import mention_hypergraph_cases
-from tests.structures.cases_mention_separators import separators_cases
-from tests.structures.cases_semi_markov import semi_markov_cases
 
 MANY = 9
 """Sentences with more possible mentions than this are not enumerated: 2 ** 9 sets."""

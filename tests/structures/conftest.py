@@ -17,7 +17,6 @@ FILES = {
     "test_segmental.py",
     "test_losses.py",
     "test_risk.py",
-    "test_mention_hypergraph.py",
     "test_joint.py",
 }
 

@@ -10,17 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeScores
+from hyperspan.baselines.mention_separators import MentionSeparators
+from hyperspan.baselines.tree import ConstituencyTrees
 from hyperspan.structures import (
-    ConstituencyTrees,
     DiscontinuousHypergraph,
     DiscontinuousScores,
     EdgeScores,
     JointScores,
     JointSegmentalHypergraph,
-    MentionHypergraph,
-    MentionSeparators,
     SegmentalHypergraph,
-    WordEdgeScores,
 )
 
 Tensors = dict[str, Tensor]

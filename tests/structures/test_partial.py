@@ -12,7 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import EdgeScores, NotSupportedError, SegmentalHypergraph, SegmentScores, SemiMarkov
+from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
+from hyperspan.structures import EdgeScores, NotSupportedError, SegmentalHypergraph
 from hyperspan.structures import negative_log_likelihood as loss_of
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.expected_rates import ExpectedRates
@@ -159,7 +160,7 @@ def test_expected_rates_count_what_is_beyond_chance() -> None:
 
 
 def test_structures_that_cannot_condition_say_so() -> None:
-    from hyperspan.structures import ConstituencyTrees
+    from hyperspan.baselines.tree import ConstituencyTrees
 
     trees = ConstituencyTrees(torch.zeros(1, 2, 2, 1), [2])
     with pytest.raises(NotSupportedError, match="use a SegmentalHypergraph"):

@@ -15,19 +15,17 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from hyperspan.baselines.linear_chain import LinearChain, TagScores
+from hyperspan.baselines.mention_separators import MentionSeparators
+from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
+from hyperspan.baselines.tree import ConstituencyTrees
 from hyperspan.structures import (
-    ConstituencyTrees,
     DiscontinuousHypergraph,
     DiscontinuousScores,
     EdgeScores,
     JointScores,
     JointSegmentalHypergraph,
-    LinearChain,
-    MentionSeparators,
     SegmentalHypergraph,
-    SegmentScores,
-    SemiMarkov,
-    TagScores,
     common,
 )
 from hyperspan.structures.distribution import Distribution

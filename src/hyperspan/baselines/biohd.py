@@ -18,13 +18,13 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn.abilities import Abilities
+from hyperspan.nn import ENCODERS, Abilities, Model
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Model, Setting, discontinuous_bias
-from hyperspan.plugins import ENCODERS
+from hyperspan.nn.model import Setting, discontinuous_bias
+from hyperspan.structures import Mention, MentionSet
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, parts_of
+from hyperspan.structures.mentions import AnyMention, parts_of
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

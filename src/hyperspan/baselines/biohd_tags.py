@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from hyperspan.baselines.linear_chain import outermost
+from hyperspan.structures import Mention
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.mentions import AnyMention, Mention, Parts, fragments_of, parts_of, with_parts
-from hyperspan.structures.tags import outermost
+from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, parts_of, with_parts
 
 TAGS = ("O", "B", "I", "BD", "ID", "BH", "IH")
 OUTSIDE, BEGIN, BEGIN_D, BEGIN_H = 0, 1, 3, 5

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hyperspan.structures import Distribution, MentionSet
 from hyperspan.structures.common import check_count
-from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
+from hyperspan.structures.distribution import check_types
+from hyperspan.structures.mentions import AnyMention, fragments_of
 from hyperspan.structures.places import Places
 
 

@@ -31,16 +31,15 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn.abilities import Abilities
+from hyperspan.nn import ENCODERS, Abilities, Model
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Model, Setting
+from hyperspan.nn.model import Setting
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
 from hyperspan.nn.segmental import SegmentalScorer
-from hyperspan.plugins import ENCODERS
-from hyperspan.structures import SegmentalHypergraph
+from hyperspan.structures import Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, fragments_of
+from hyperspan.structures.mentions import AnyMention, fragments_of
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 
+from hyperspan.structures import Mention
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.mentions import AnyMention, Mention, Parts, fragments_of, with_parts
+from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, with_parts
 
 Span = tuple[int, int]
 Pair = tuple[Span, Span]

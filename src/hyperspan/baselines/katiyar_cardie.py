@@ -15,7 +15,7 @@ at the same time.
 of words of one type that I-X connects, each B-X may belong to each later L-X. "B C" with "A B C D" leaves the labels
 that "A B C" with "B C D" leaves, and the four together; `model.reading` selects all paths, or a few nested ones.
 Mentions of one word, and two that cross in one word, are unambiguous, unlike in models that mark only starts and ends
-(:mod:`hyperspan.structures.readings`).
+(:mod:`hyperspan.baselines.readings`).
 
 >>> nested = label_sets({(0, 4, 0), (1, 3, 0)}, length=4, types=1)
 >>> nested.astype(int).tolist()  # O, B, I, L, U of four words
@@ -35,17 +35,17 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from hyperspan.baselines.greedy import GreedySets
+from hyperspan.baselines.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
+from hyperspan.baselines.readings import Reading, pairs_of
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn.abilities import Abilities
+from hyperspan.nn import ENCODERS, Abilities, Model
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Model, Setting
-from hyperspan.plugins import ENCODERS
+from hyperspan.nn.model import Setting
+from hyperspan.structures import Mention, MentionSet
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import AnyMention, Mention, MentionSet
-from hyperspan.structures.readings import Reading, pairs_of
-from hyperspan.structures.tags import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
+from hyperspan.structures.mentions import AnyMention
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -27,19 +27,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from hyperspan.baselines.linear_chain import LinearChain, TagScores
+from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.transfer import to_device
 from hyperspan.kernels.word_lstm import word_states
-from hyperspan.nn.abilities import Abilities
+from hyperspan.nn import ENCODERS, Abilities, Model
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Model
-from hyperspan.plugins import ENCODERS
-from hyperspan.structures import LinearChain, TagScores, without_crossing
+from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import check_count
-from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

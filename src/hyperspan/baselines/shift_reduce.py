@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures import Mention, MentionSet
 
 SHIFT = 0
 NOTHING = -1

@@ -29,15 +29,13 @@ from torch.nn.utils.rnn import PackedSequence
 
 from hyperspan.baselines.shift_reduce import NOTHING, Derivations, derivations, oracle, valid_actions
 from hyperspan.baselines.transition_decoding import ActionSequences, buffer_rows, cell, log_softmax, read
+from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn.abilities import Abilities
+from hyperspan.nn import ENCODERS, Abilities, Model
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Model
-from hyperspan.plugins import ENCODERS
-from hyperspan.structures import without_crossing
+from hyperspan.structures import Mention
 from hyperspan.structures.losses import Loss
-from hyperspan.structures.mentions import Mention
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

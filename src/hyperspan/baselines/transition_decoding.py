@@ -16,7 +16,7 @@ from hyperspan.baselines.shift_reduce import NOTHING, SHIFT, valid_actions
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import is_asynchronous, to_device
 from hyperspan.nn.batch import Batch
-from hyperspan.structures.mentions import Mention
+from hyperspan.structures import Mention
 
 if TYPE_CHECKING:
     from hyperspan.baselines.transition import Transition

@@ -1,4 +1,4 @@
-"""The segmental and the mention hypergraph as explicit graphs, for inspection and for testing the fast versions."""
+"""The segmental hypergraph as an explicit graph, for inspection and for testing the fast version."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Literal, NamedTuple
 
 from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.structures.readings import structure_of
 
 
 class SegmentalNode(NamedTuple):
     """A node of the explicit hypergraph, counted from 0 (the papers count words and types from 1).
 
     ``A``: all mentions that start at `start` or later. ``E``: those that start exactly there. ``T``: those of type
-    `kind`. ``I``: those that also contain word `last`; in a mention hypergraph for any start, with `start` = -1. ``X``:
-    the end of a mention.
+    `kind`. ``I``: those that also contain word `last`; `start` is -1 where mentions of any start share the node.
+    ``X``: the end of a mention.
     """
 
     symbol: Literal["A", "E", "T", "I", "X"]
@@ -34,44 +33,37 @@ def segmental_hypergraph(n: int, types: int | Sequence[str], max_width: int | No
     >>> [[node.symbol for node in edge.tail] for edge in graph.outgoing(SegmentalNode("I", start=0, kind=0, last=0))]
     [['X'], ['I'], ['X', 'I']]
     """
-    return _hypergraph(n, types, n if max_width is None else max_width, shared=False)
-
-
-def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[SegmentalNode]:
-    """The complete mention hypergraph (Lu & Roth, 2015) of a sentence of `n` words: I nodes have no start.
-
-    >>> from hyperspan.structures.graphs import hyperpaths
-    >>> paths = list(hyperpaths(mention_network(3, types=1)))
-    >>> len(paths), sum(map(is_consistent, paths))  # the other 24 are spurious
-    (64, 40)
-    """
-    return _hypergraph(n, types, n, shared=True)
-
-
-def _hypergraph(n: int, types: int | Sequence[str], c: int, shared: bool) -> Hypergraph[SegmentalNode]:
-    """The hypergraph of mentions of at most `c` words; `shared`: mentions of all starts share their I nodes."""
-    m = types if isinstance(types, int) else len(types)
+    m, c = types if isinstance(types, int) else len(types), n if max_width is None else max_width
     edges: list[Hyperedge[SegmentalNode]] = []
     for i in range(n):
-        e = SegmentalNode("E", i)
-        later = (SegmentalNode("A", i + 1),) if i < n - 1 else ()
-        edges.append(Hyperedge(SegmentalNode("A", i), (*later, e)))
-        edges.append(Hyperedge(e, tuple(SegmentalNode("T", i, k) for k in range(m))))
-        last = min(i + c, n) - 1
+        edges += upper_edges(i, n, m)
         for k in range(m):
-            t, start = SegmentalNode("T", i, k), -1 if shared else i
+            t = SegmentalNode("T", i, k)
             edges.append(Hyperedge(t, (END,)))
             if c > 0:
-                edges.append(Hyperedge(t, (SegmentalNode("I", start, k, i),)))
-            for j in range(i, (i if shared else last) + 1):  # shared: later words add their own
-                here, following = SegmentalNode("I", start, k, j), SegmentalNode("I", start, k, j + 1)
-                edges.append(Hyperedge(here, (END,)))
-                if j < last:
-                    edges += [Hyperedge(here, (following,)), Hyperedge(here, (END, following))]
+                edges.append(Hyperedge(t, (SegmentalNode("I", i, k, i),)))
+            last = min(i + c, n) - 1
+            for j in range(i, last + 1):
+                edges += inner_edges(SegmentalNode("I", i, k, j), last)
     return Hypergraph(SegmentalNode("A", 0), edges)
 
 
-def _walk(
+def upper_edges(i: int, n: int, m: int) -> list[Hyperedge[SegmentalNode]]:
+    """The edges from A to the mentions that start at word `i` and those that start later, and from E to its types."""
+    e = SegmentalNode("E", i)
+    later = (SegmentalNode("A", i + 1),) if i < n - 1 else ()
+    types = tuple(SegmentalNode("T", i, k) for k in range(m))
+    return [Hyperedge(SegmentalNode("A", i), (*later, e)), Hyperedge(e, types)]
+
+
+def inner_edges(here: SegmentalNode, last: int) -> list[Hyperedge[SegmentalNode]]:
+    """The edges of an I node: to X and, before word `last`, to the next I node, without and with X."""
+    following = here._replace(last=here.last + 1)
+    longer = [Hyperedge(here, (following,)), Hyperedge(here, (END, following))] if here.last < last else []
+    return [Hyperedge(here, (END,)), *longer]
+
+
+def walk(
     graph: Hypergraph[SegmentalNode], tail_of: Callable[[SegmentalNode], tuple[SegmentalNode, ...]]
 ) -> Hyperpath[SegmentalNode]:
     """The hyperpath that takes the edge with this tail at each T and I node; it stops where there is no such edge."""
@@ -98,33 +90,12 @@ def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) 
         closes, goes_on = (start, last + 1, kind) in wanted, reach[start, kind] > last + 1
         return (*[END] * closes, *[SegmentalNode("I", start, kind, last + 1)] * goes_on)
 
-    path = _walk(graph, tail_of)
+    path = walk(graph, tail_of)
     if missing := wanted - mentions_of(path):
         raise ValueError(
             f"the mentions {sorted(missing)} are not in this hypergraph: their width, span or type is out of range"
         )
     return path
-
-
-def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
-    """The consistent hyperpath of a mention hypergraph that encodes a set: the one of its structure (Lu & Roth's gold
-    network)."""
-    structure = structure_of(mentions)
-
-    def tail_of(node: SegmentalNode) -> tuple[SegmentalNode, ...]:
-        _, start, kind, last = node
-        if node.symbol == "T":
-            return (SegmentalNode("I", -1, kind, start),) if (start, kind) in structure.starts else (END,)
-        closes, goes_on = (last + 1, kind) in structure.ends, (last + 1, kind) in structure.continues
-        return (*[END] * closes, *[SegmentalNode("I", -1, kind, last + 1)] * goes_on)
-
-    return _walk(graph, tail_of)
-
-
-def is_consistent(path: Iterable[Hyperedge]) -> bool:
-    """Whether a hyperpath takes the same hyperedge each time it visits a node. If not, it is spurious."""
-    chosen: dict[object, Hyperedge] = {}
-    return all(chosen.setdefault(edge.head, edge) == edge for edge in path)
 
 
 def mentions_of(path: Iterable[Hyperedge[SegmentalNode]]) -> MentionSet:

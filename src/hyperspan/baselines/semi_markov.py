@@ -1,4 +1,5 @@
-"""The semi-Markov CRF of order zero as a probability distribution over sets of mentions that do not overlap.
+"""The semi-Markov CRF of order zero (Sarawagi & Cohen 2004) as a probability distribution over sets of mentions that do
+not overlap.
 
 A sentence is a sequence of single words outside all mentions and of segments, each a mention of at most c words with
 its type. Such sequences and sets of non-overlapping mentions are one-to-one. The score of a sequence is the sum over
@@ -8,14 +9,22 @@ words and a type. "Outside" counts as an extra type, the first, which only w = 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from hyperspan.baselines.linear_chain import outermost
+from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn import Abilities, Encoder, Scorer
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, WeightColumns
+from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (
     ScoreTensors,
     check_count,
@@ -31,10 +40,10 @@ from hyperspan.structures.common import (
     span_score,
 )
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.distribution import Distribution, tensor_masks
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
+from hyperspan.structures.distribution import tensor_masks
+from hyperspan.structures.graphs import Hyperedge, Hypergraph
+from hyperspan.structures.mentions import MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths
-from hyperspan.structures.tags import outermost
 
 
 @dataclass(frozen=True)
@@ -290,3 +299,88 @@ def _unravel(choice: int, kinds: int, k: int) -> tuple[int, int, int]:
     """The width, type and completion that a flat index encodes."""
     width, rest = divmod(choice, kinds * k)
     return width, *divmod(rest, k)
+
+
+# -- the explicit hypergraph, for inspection and for testing the fast version ------------------------------------------
+
+
+class SuffixNode(NamedTuple):
+    """The rest of a sentence from this word on."""
+
+    position: int
+
+
+class SegmentNode(NamedTuple):
+    """A mention."""
+
+    start: int
+    end: int
+    kind: int
+
+
+def semi_markov_hypergraph(
+    n: int, types: int | Sequence[str], max_width: int | None = None
+) -> Hypergraph[SuffixNode | SegmentNode]:
+    """The hypergraph of a sentence of `n` words: from a place to the next, or to a segment and the place after it.
+
+    >>> from hyperspan.structures.graphs import hyperpaths
+    >>> sorted(map(sorted, map(semi_markov_mentions, hyperpaths(semi_markov_hypergraph(2, types=1)))))
+    [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
+    """
+    m = types if isinstance(types, int) else len(types)
+    c = n if max_width is None else max_width
+    edges: list[Hyperedge[SuffixNode | SegmentNode]] = []
+    for i in range(n):
+        edges.append(Hyperedge(SuffixNode(i), (SuffixNode(i + 1),)))
+        for j in range(i + 1, min(i + c, n) + 1):
+            edges += [Hyperedge(SuffixNode(i), (SegmentNode(i, j, k), SuffixNode(j))) for k in range(m)]
+    return Hypergraph(SuffixNode(0), edges)
+
+
+def semi_markov_mentions(path: Iterable[Hyperedge[SuffixNode | SegmentNode]]) -> MentionSet:
+    """The set of mentions that a hyperpath encodes."""
+    segments = [node for edge in path for node in edge.tail if isinstance(node, SegmentNode)]
+    return frozenset((start, end, kind) for start, end, kind in segments)
+
+
+# -- the scorer --------------------------------------------------------------------------------------------------------
+
+
+class SegmentScorer(Scorer):
+    """Scores of whole segments and of words outside them, for the semi-Markov structure."""
+
+    abilities = Abilities("none overlapping", spans=True, conditions=True, large_batches=True)
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.segment = encoder.span_layer(self.types, whole=True)
+        self.outside = encoder.word_layer(1)
+        with torch.no_grad():
+            self.segment.bias[: self.types] = INITIAL_MENTION_BIAS
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> SegmentScores:
+        shape = (len(batch.lengths), batch.longest)
+        outside = self._by_word(self.outside(words), batch)[..., 0]
+        if layout is None or spans is None:
+            return SegmentScores(outside, outside.new_zeros(*shape, 1, self.types))
+        rows = self.segment(words, spans, batch, layout).float()
+        return SegmentScores(outside, layout.chains.unpack_widths(rows))
+
+    def add_mention_bias(self, scores: SegmentScores, bias: float) -> SegmentScores:
+        return replace(scores, segment=scores.segment + bias)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        roles = ["begins after it", "begins", "is inside", "ends", "ends before it"]
+        return [
+            WeightColumns(self.segment.words.weight, roles),
+            WeightColumns(self.segment.span.weight, ["is a mention"], of_spans=True),
+        ]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return {f"segment.{name}": axes for name, axes in self.segment.output_axes.items()}
+
+    def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
+        return SemiMarkov(scores, lengths)
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        return set(outermost(self._no_wider(mentions, longest))[0])

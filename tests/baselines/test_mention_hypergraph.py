@@ -10,41 +10,25 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    EdgeScores,
+from hyperspan.baselines.mention_hypergraph import (
     MentionHypergraph,
-    MentionSet,
-    SegmentalHypergraph,
     WordEdgeScores,
-    closure,
-    read,
-    structure_of,
-)
-from hyperspan.structures.graphs import (
-    Counting,
-    Hypergraph,
     consistent_hyperpath_of,
-    hyperpaths,
-    inside,
     is_consistent,
     mention_network,
-    mentions_of,
-    separators_hypergraph,
-    viterbi,
 )
+from hyperspan.baselines.mention_separators import separators_hypergraph
+from hyperspan.baselines.readings import closure, read, structure_of
+from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures.graphs import Counting, Hypergraph, hyperpaths, inside, mentions_of, viterbi
+from tests.baselines.cases_mention_hypergraph import network_weights
+from tests.baselines.cases_mention_separators import closed
 from tests.structures.brute_force import Case, all_mentions, all_sets
 from tests.structures.cases import STRUCTURES
-from tests.structures.cases_mention_hypergraph import network_weights
-from tests.structures.cases_mention_separators import closed
 
 TWO: MentionSet = frozenset({(1, 3, 0), (0, 4, 0)})
 FOUR: MentionSet = TWO | {(0, 3, 0), (1, 4, 0)}
 SMALL = [(0, 2), (1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (4, 1), (2, 0)]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def engine() -> None:
-    """Once is enough: there are no kernels here."""
 
 
 def random_scores(n: int, m: int, tensors: int = 4, seed: int = 1) -> WordEdgeScores:

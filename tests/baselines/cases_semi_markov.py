@@ -9,10 +9,18 @@ from types import SimpleNamespace
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import MentionSet, SegmentScores, SemiMarkov
-from hyperspan.structures.graphs import Hyperedge, SegmentNode, SuffixNode, semi_markov_hypergraph, semi_markov_mentions
+from hyperspan.baselines.semi_markov import (
+    SegmentNode,
+    SegmentScores,
+    SemiMarkov,
+    SuffixNode,
+    semi_markov_hypergraph,
+    semi_markov_mentions,
+)
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Hyperedge
+from tests.baselines.cases_linear_chain import flat_sets
 from tests.structures.brute_force import BruteForce, Case, Explicit, arrays
-from tests.structures.cases_linear_chain import flat_sets
 
 
 def segment_score(scores: SimpleNamespace, sentence: int, length: int, mentions: MentionSet) -> float:

@@ -11,18 +11,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import vmap
 
+from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, outermost, tags_of
+from hyperspan.config import Config
+from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn import Abilities, Encoder, Scorer
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import ScoreTensors, check_count, check_scores
-from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.kbest import best_products
-from hyperspan.structures.linear_chain import LinearChain
-from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
+from hyperspan.structures.mentions import MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths
-from hyperspan.structures.tag_chain import TagChain, TagScores
-from hyperspan.structures.tags import outermost, tags_of
 
 TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
@@ -226,3 +230,47 @@ class CascadedChains(Distribution):
         if not self.exact_marginals:
             raise self._not_supported("entropy")
         return sum((chain.entropy for _, chain, _ in self._best()), start=self.log_partition)
+
+
+class CascadedScorer(Scorer):
+    """Cascaded linear chains, one for each type."""
+
+    abilities = Abilities("none overlapping another of its type")
+    outputs_by_type = True
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        m = self.types
+        order = config.cascaded.order
+        asked = [part.strip() for part in (order.split(",") if "," in order else order.split())] or list(labels)
+        if sorted(asked) != sorted(labels):
+            raise InputError(
+                f"cascaded.order is {config.cascaded.order!r}, but must name each label once; they are {', '.join(labels)}"
+            )
+        self.order = [labels.index(label) for label in asked]
+        self.emit = encoder.word_layer(5 * m)
+        shapes = {"step": (m, 5, 5), "first": (m, 5), "last": (m, 5), "earlier": (m, m, 3, 5, 5)}
+        self.weights = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape)) for name, shape in shapes.items()})
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> CascadeScores:
+        emit = self._by_word(self.emit(words), batch).unflatten(2, (self.types, 5))
+        return CascadeScores(emit, **dict(self.weights.items()))
+
+    def add_mention_bias(self, scores: CascadeScores, bias: float) -> CascadeScores:
+        opens = scores.emit.new_tensor([0, 1, 0, 0, 1])
+        return replace(scores, emit=scores.emit + bias * opens)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        by_role = self.emit.weight.unflatten(1, (-1, 5)).transpose(1, 2).flatten(1)
+        return [WeightColumns(by_role, ["is outside", "begins", "is inside", "ends", "is alone"])]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        axes = {"step": (0,), "first": (0,), "last": (0,), "earlier": (0, 1)}
+        return linear_axes("emit") | {f"weights.{name}": place for name, place in axes.items()}
+
+    def distribution(self, scores: CascadeScores, lengths: Sequence[int]) -> CascadedChains:
+        return CascadedChains(scores, lengths, self.order)
+
+    def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
+        by_type = [{mention for mention in mentions if mention[2] == kind} for kind in range(self.types)]
+        return {mention for own in by_type for mention in outermost(own)[0]}

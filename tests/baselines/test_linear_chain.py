@@ -13,11 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torchcrf import CRF
 
-from hyperspan.structures import LinearChain, Mention, TagChain, TagScores, mentions_of_tags, outermost, tags_of
-from hyperspan.structures.graphs import Counting, hyperpaths, inside, linear_chain_hypergraph, linear_chain_mentions
-from hyperspan.structures.tags import legal_tags
+from hyperspan.baselines.linear_chain import (
+    LinearChain,
+    TagChain,
+    TagScores,
+    legal_tags,
+    linear_chain_hypergraph,
+    linear_chain_mentions,
+    mentions_of_tags,
+    outermost,
+    tags_of,
+)
+from hyperspan.structures import Mention
+from hyperspan.structures.graphs import Counting, hyperpaths, inside
+from tests.baselines.cases_linear_chain import flat_sets, tag_of, tag_scores
 from tests.structures.brute_force import all_mentions
-from tests.structures.cases_linear_chain import flat_sets, tag_of, tag_scores
 
 
 def every_value(distribution: LinearChain, gold: list[set[Mention]]) -> list[torch.Tensor]:

@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hyperspan.structures import LinearChain, Mention, SegmentScores, SemiMarkov
-from hyperspan.structures.graphs import Counting, hyperpaths, inside, semi_markov_hypergraph, semi_markov_mentions
-from tests.structures.cases_linear_chain import flat_sets, tag_scores
-from tests.structures.cases_semi_markov import segment_scores
+from hyperspan.baselines.linear_chain import LinearChain
+from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov, semi_markov_hypergraph, semi_markov_mentions
+from hyperspan.structures import Mention
+from hyperspan.structures.graphs import Counting, hyperpaths, inside
+from tests.baselines.cases_linear_chain import flat_sets, tag_scores
+from tests.baselines.cases_semi_markov import segment_scores
 
 
 def every_value(distribution: SemiMarkov, gold: list[set[Mention]]) -> list[torch.Tensor]:

@@ -9,10 +9,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.structures import ConstituencyTrees, MentionSet, is_nested, without_crossing
-from hyperspan.structures.graphs import Counting, constituency_hypergraph, constituents_of, hyperpaths, inside
+from hyperspan.baselines.tree import (
+    ConstituencyTrees,
+    constituency_hypergraph,
+    constituents_of,
+    is_nested,
+    without_crossing,
+)
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Counting, hyperpaths, inside
+from tests.baselines.cases_tree import constituency_case, may_go_together
 from tests.structures.brute_force import all_mentions, all_sets
-from tests.structures.cases_constituency import constituency_case, may_go_together
 
 
 @pytest.fixture(autouse=True, scope="module")

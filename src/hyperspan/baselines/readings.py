@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures import Mention, MentionSet
 
 Reading = Literal["all", "nested"]
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.structures import MentionSet, Structure, closure, is_ambiguous, read, structure_of
+from hyperspan.baselines.readings import Structure, closure, is_ambiguous, read, structure_of
+from hyperspan.structures import MentionSet
+from tests.baselines.cases_mention_separators import closed
 from tests.structures.brute_force import all_mentions, all_sets
-from tests.structures.cases_mention_separators import closed
 
 B_C, A_B_C_D = (1, 3, 0), (0, 4, 0)
 

@@ -8,7 +8,7 @@ that start at different words share them. That makes inference O(m n), and cause
   visit by visit (each start with the ends that its own visits mark) hyperpaths and *all* mention sets are one-to-one,
   and the score of a set is its score in a segmental hypergraph whose scores depend on the last word alone.
 - *Ambiguity.* The hyperpaths that are meant, the *consistent* ones, take one hyperedge per node. They and the
-  structures of :mod:`hyperspan.structures.readings` are one-to-one; visit by visit, such a hyperpath is the closed set
+  structures of :mod:`hyperspan.baselines.readings` are one-to-one; visit by visit, such a hyperpath is the closed set
   of its structure.
 
 So p is a distribution over hyperpaths, and the probabilities of the consistent ones add up to less than 1. The model
@@ -18,19 +18,26 @@ each node, so it is consistent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
+from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn import Abilities, Encoder, Scorer
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
-from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
-from hyperspan.structures.readings import Reading, Structure, check_reading, read
-from hyperspan.structures.scores import EdgeScores, check_lengths
-from hyperspan.structures.segmental import SegmentalHypergraph
+from hyperspan.structures.distribution import check_types
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SegmentalNode
+from hyperspan.structures.graphs.segmental import END, inner_edges, upper_edges, walk
+from hyperspan.structures.mentions import MentionSets, check_mentions
+from hyperspan.structures.scores import check_lengths
 
 
 @dataclass(frozen=True)
@@ -231,3 +238,75 @@ def _visited(starts: list[list[bool]], ends: list[list[bool]], goes_on: list[lis
         reached = {kind for kind in reached if goes_on[word][kind]}
         continued |= {(word + 1, kind) for kind in reached}
     return Structure(frozenset(started), frozenset(ended), frozenset(continued))
+
+
+# -- the explicit hypergraph, for inspection and for testing the fast version ------------------------------------------
+
+
+def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[SegmentalNode]:
+    """The complete mention hypergraph (Lu & Roth, 2015) of a sentence of `n` words: I nodes have no start.
+
+    >>> from hyperspan.structures.graphs import hyperpaths
+    >>> paths = list(hyperpaths(mention_network(3, types=1)))
+    >>> len(paths), sum(map(is_consistent, paths))  # the other 24 are spurious
+    (64, 40)
+    """
+    m = types if isinstance(types, int) else len(types)
+    edges: list[Hyperedge[SegmentalNode]] = []
+    for i in range(n):
+        edges += upper_edges(i, n, m)
+        for k in range(m):
+            t, shared = SegmentalNode("T", i, k), SegmentalNode("I", -1, k, i)
+            edges += [Hyperedge(t, (END,)), Hyperedge(t, (shared,)), *inner_edges(shared, n - 1)]
+    return Hypergraph(SegmentalNode("A", 0), edges)
+
+
+def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
+    """The consistent hyperpath of a mention hypergraph that encodes a set: the one of its structure (Lu & Roth's gold
+    network)."""
+    structure = structure_of(mentions)
+
+    def tail_of(node: SegmentalNode) -> tuple[SegmentalNode, ...]:
+        _, start, kind, last = node
+        if node.symbol == "T":
+            return (SegmentalNode("I", -1, kind, start),) if (start, kind) in structure.starts else (END,)
+        closes, goes_on = (last + 1, kind) in structure.ends, (last + 1, kind) in structure.continues
+        return (*[END] * closes, *[SegmentalNode("I", -1, kind, last + 1)] * goes_on)
+
+    return walk(graph, tail_of)
+
+
+def is_consistent(path: Iterable[Hyperedge]) -> bool:
+    """Whether a hyperpath takes the same hyperedge each time it visits a node. If not, it is spurious."""
+    chosen: dict[object, Hyperedge] = {}
+    return all(chosen.setdefault(edge.head, edge) == edge for edge in path)
+
+
+# -- the scorer --------------------------------------------------------------------------------------------------------
+
+
+class MentionHypergraphScorer(Scorer):
+    """The mention hypergraph: all scores come from words; T → X scores 0."""
+
+    abilities = Abilities(independent_types=True)
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.edges = encoder.word_layer(self.types * (3 if config.model.tied else 4))
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> WordEdgeScores:
+        present, extend, close, *branch = self._by_word(self.edges(words), batch).split(self.types, dim=2)
+        return WordEdgeScores(torch.zeros_like(present), present, extend, close, *branch)
+
+    def add_mention_bias(self, scores: WordEdgeScores, bias: float) -> WordEdgeScores:
+        return replace(scores, present=scores.present + bias)
+
+    def weight_columns(self) -> list[WeightColumns]:
+        roles = ["starts", "goes on", "ends", "ends and goes on"]
+        return [WeightColumns(self.edges.weight, roles[: 3 if self.config.model.tied else 4])]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("edges")
+
+    def distribution(self, scores: WordEdgeScores, lengths: Sequence[int]) -> MentionHypergraph:
+        return MentionHypergraph(scores, lengths, self.config.model.reading)

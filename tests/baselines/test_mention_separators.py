@@ -9,20 +9,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.structures import (
-    EdgeScores,
+from hyperspan.baselines.mention_separators import (
     MentionSeparators,
-    MentionSet,
-    SegmentalHypergraph,
-    closure,
     labels_of,
-    read,
-    structure_of,
+    separated_mentions,
+    separators_hypergraph,
     structure_of_labels,
 )
-from hyperspan.structures.graphs import Counting, hyperpaths, inside, separated_mentions, separators_hypergraph
+from hyperspan.baselines.readings import closure, read, structure_of
+from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures.graphs import Counting, hyperpaths, inside
+from tests.baselines.cases_mention_separators import closed
 from tests.structures.brute_force import all_mentions, all_sets
-from tests.structures.cases_mention_separators import closed
 
 TWO: MentionSet = frozenset({(1, 3, 0), (0, 4, 0)})
 FOUR: MentionSet = TWO | {(0, 3, 0), (1, 4, 0)}

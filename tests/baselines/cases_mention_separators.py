@@ -11,8 +11,14 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import MentionSeparators, MentionSet
-from hyperspan.structures.graphs import Hyperedge, SeparatorNode, separated_mentions, separators_hypergraph
+from hyperspan.baselines.mention_separators import (
+    MentionSeparators,
+    SeparatorNode,
+    separated_mentions,
+    separators_hypergraph,
+)
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Hyperedge
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 10

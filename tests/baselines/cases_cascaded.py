@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import CascadedChains, CascadeScores, MentionSet, TagScores
-from hyperspan.structures.graphs import Hyperedge, Hypergraph, linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.baselines.cascaded import CascadedChains, CascadeScores
+from hyperspan.baselines.linear_chain import TagScores, linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Hyperedge, Hypergraph
+from tests.baselines.cases_linear_chain import chain_score, chain_weights, flat_sets, tag_scores
 from tests.structures.brute_force import BruteForce, Case, Explicit, arrays, log_sum
-from tests.structures.cases_linear_chain import chain_score, chain_weights, flat_sets, tag_scores
 
 
 def merged(by_type: Iterable[MentionSet]) -> MentionSet:

@@ -9,10 +9,11 @@ from functools import cache
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import MentionHypergraph, MentionSet, WordEdgeScores
-from hyperspan.structures.graphs import Hyperedge, SegmentalNode, mention_network, mentions_of
+from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeScores, mention_network
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Hyperedge, SegmentalNode, mentions_of
+from tests.baselines.cases_mention_separators import closed
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
-from tests.structures.cases_mention_separators import closed
 
 MANY = 9
 """Sentences with more possible mentions than this are not enumerated: 2 ** 9 hyperpaths."""

@@ -8,7 +8,9 @@ from collections import Counter
 import pytest
 import torch
 
-from hyperspan.structures import CascadedChains, CascadeScores, NotSupportedError, outermost
+from hyperspan.baselines.cascaded import CascadedChains, CascadeScores
+from hyperspan.baselines.linear_chain import outermost
+from hyperspan.structures import NotSupportedError
 from hyperspan.structures.mentions import MentionSet
 
 LENGTH, TYPES = 2, 2

@@ -3,28 +3,68 @@
 Separately for each type, each of the n + 1 gaps of a sentence has a label: which of S (a mention starts with the next
 word), E (one ends with the word before) and C (one contains both) hold there; X is none of them. Words are inside (I)
 or outside (O) mentions of the type, and a label leads from one to the other: X from O to O, S from O to I, E from I to
-O, all others from I to I. The sequences of labels that fit are the structures of :mod:`hyperspan.structures.readings`,
+O, all others from I to I. The sequences of labels that fit are the structures of :mod:`hyperspan.baselines.readings`,
 each once: nothing is spurious here, but a structure may still be read in several ways.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
+from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
+from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.nn import Abilities, Encoder, Scorer
+from hyperspan.nn.batch import Batch
+from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import check_count, check_possible, check_scores, in_float64, log_probability
-from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.distribution import check_types
+from hyperspan.structures.graphs import Hyperedge, Hypergraph
 from hyperspan.structures.kbest import best_products
-from hyperspan.structures.mentions import MentionSet, MentionSets, check_mentions
-from hyperspan.structures.readings import Reading, check_reading, read
+from hyperspan.structures.mentions import MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths
-from hyperspan.structures.separators import FROM_INSIDE, LABELS, TO_INSIDE, labels_of, structure_of_labels
-from hyperspan.structures.tag_chain import TagChain, TagScores
-from hyperspan.structures.tags import Tags
+
+LABELS = ("X", "S", "E", "C", "ES", "CS", "EC", "ECS")
+"""The labels of a gap, in the order of their scores."""
+FROM_INSIDE = tuple("E" in label or "C" in label for label in LABELS)
+TO_INSIDE = tuple("S" in label or "C" in label for label in LABELS)
+
+
+def labels_of(mentions: Iterable[Mention], length: int, types: int) -> list[Tags]:
+    """For each type the labels, as indices into LABELS, of the gaps of a sentence with these mentions.
+
+    >>> [[LABELS[label] for label in labels] for labels in labels_of({(0, 4, 0), (1, 3, 0)}, length=5, types=2)]
+    [['S', 'CS', 'C', 'EC', 'E', 'X'], ['X', 'X', 'X', 'X', 'X', 'X']]
+    """
+    structure = structure_of(mentions)
+    marks = {"E": structure.ends, "C": structure.continues, "S": structure.starts}
+    return [
+        tuple(
+            LABELS.index("".join(mark for mark, places in marks.items() if (gap, kind) in places) or "X")
+            for gap in range(length + 1)
+        )
+        for kind in range(types)
+    ]
+
+
+def structure_of_labels(labels: Sequence[Tags]) -> Structure:
+    """The structure that some labels mark, given for each type."""
+
+    def marked(mark: str) -> frozenset[tuple[int, int]]:
+        return frozenset(
+            (gap, kind) for kind, row in enumerate(labels) for gap, label in enumerate(row) if mark in LABELS[label]
+        )
+
+    return Structure(starts=marked("S"), ends=marked("E"), continues=marked("C"))
 
 
 class MentionSeparators(Distribution):
@@ -174,3 +214,88 @@ class MentionSeparators(Distribution):
             [read_once(tuple(row[draw] for row in rows[sentence * m : sentence * m + m])) for draw in range(k)]
             for sentence in range(len(self.lengths))
         ]
+
+
+# -- the explicit graph, for inspection, counting, and testing the fast version ----------------------------------------
+
+
+class SeparatorNode(NamedTuple):
+    """A node of the explicit graph of mention separators.
+
+    ``sentence`` is the root. ``I`` and ``O`` stand before a gap: whether the word before it is inside mentions of type
+    `kind`. ``label`` is a leaf for each label of a gap: several edges between two nodes differ only in it.
+    """
+
+    symbol: Literal["sentence", "I", "O", "label"]
+    gap: int = -1
+    kind: int = -1
+    label: int = -1
+
+
+def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[SeparatorNode]:
+    """The mention separators (Muis & Lu, 2017, edge-based) of a sentence of `n` words as a hypergraph.
+
+    >>> from hyperspan.structures.graphs import Counting, inside
+    >>> graph = separators_hypergraph(3, types=1)
+    >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]  # as many as consistent hyperpaths (Lu & Roth)
+    40
+    """
+    m = types if isinstance(types, int) else len(types)
+    root = SeparatorNode("sentence")
+    edges = [Hyperedge(root, tuple(SeparatorNode("O", 0, k) for k in range(m)))]
+    for k in range(m):
+        for gap in range(n + 1):
+            for label in range(len(LABELS)):
+                head = SeparatorNode("I" if FROM_INSIDE[label] else "O", gap, k)
+                leaf = SeparatorNode("label", gap, k, label)
+                if gap < n:
+                    edges.append(Hyperedge(head, (leaf, SeparatorNode("I" if TO_INSIDE[label] else "O", gap + 1, k))))
+                elif not TO_INSIDE[label]:
+                    edges.append(Hyperedge(head, (leaf,)))
+    return Hypergraph(root, edges)
+
+
+def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Reading = "all") -> MentionSet:
+    """The mentions of a hyperpath of the mention separators, under a reading."""
+    labels: dict[int, list[int]] = {}  # type -> labels, gap by gap, as a path has them in this order
+    for edge in path:
+        for node in edge.tail:
+            if node.symbol == "label":
+                labels.setdefault(node.kind, []).append(node.label)
+    return read(structure_of_labels([tuple(labels[kind]) for kind in sorted(labels)]), reading)
+
+
+# -- the scorer --------------------------------------------------------------------------------------------------------
+
+
+class MentionSeparatorScorer(Scorer):
+    """Mention separators: each label of a gap from the words before and after it; X scores 0."""
+
+    abilities = Abilities(independent_types=True)
+
+    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
+        super().__init__(encoder, labels, config)
+        self.gaps = encoder.word_layer(2 * (len(LABELS) - 1) * self.types)
+
+    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Tensor:
+        """(B, n + 1, 8, m)"""
+        before, after = self._by_word(self.gaps(words), batch).chunk(2, dim=2)
+        inside = torch.arange(batch.longest, device=before.device) < torch.tensor(
+            batch.lengths, device=before.device
+        ).view(-1, 1)
+        together = pad(before * inside[..., None], (0, 0, 1, 0)) + pad(after * inside[..., None], (0, 0, 0, 1))
+        return pad(together.unflatten(2, (len(LABELS) - 1, self.types)), (0, 0, 1, 0))
+
+    def add_mention_bias(self, scores: Tensor, bias: float) -> Tensor:
+        opens = scores.new_tensor(["S" in label for label in LABELS])
+        return scores + bias * opens[:, None]
+
+    def weight_columns(self) -> list[WeightColumns]:
+        roles = [f"{label} {side}" for side in ("after", "before") for label in LABELS[1:]]
+        return [WeightColumns(self.gaps.weight, roles)]
+
+    def type_axes(self) -> dict[str, tuple[int, ...]]:
+        return linear_axes("gaps")
+
+    def distribution(self, scores: Tensor, lengths: Sequence[int]) -> MentionSeparators:
+        return MentionSeparators(scores, lengths, self.config.model.reading)

@@ -10,8 +10,15 @@ from types import SimpleNamespace
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import LinearChain, Mention, MentionSet, TagScores
-from hyperspan.structures.graphs import Hyperedge, TagNode, linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.baselines.linear_chain import (
+    LinearChain,
+    TagNode,
+    TagScores,
+    linear_chain_hypergraph,
+    linear_chain_mentions,
+)
+from hyperspan.structures import Mention, MentionSet
+from hyperspan.structures.graphs import Hyperedge
 from tests.structures.brute_force import BruteForce, Case, Explicit, arrays
 
 

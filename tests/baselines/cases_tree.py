@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.structures import ConstituencyTrees, MentionSet
-from hyperspan.structures.graphs import ConstituencyNode, Hyperedge, constituency_hypergraph, constituents_of
+from hyperspan.baselines.tree import ConstituencyNode, ConstituencyTrees, constituency_hypergraph, constituents_of
+from hyperspan.structures import MentionSet
+from hyperspan.structures.graphs import Hyperedge
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 10
