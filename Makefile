@@ -98,7 +98,7 @@ test-corpora: $(VENV)/installed-dev
 test-slow: $(VENV)/installed-dev
 	HYPERSPAN_EXAMPLES=400 OMP_NUM_THREADS=1 $(BIN)/pytest -m "not corpora" --numprocesses auto --dist loadgroup
 
-# Reproductions of what fails go to runs/fuzz, with the command that replays them.
+# What fails is printed with the command that uses its input again.
 fuzz: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
-from tests.fuzz.runner import Result, fuzz, replay, reproduce, shares
-from tests.fuzz.target import Target
+from tests.fuzz.runner import Result, fuzz, repeat, shares
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.worker import check_platform
 
@@ -25,20 +23,22 @@ def main() -> int:
     parser.add_argument(
         "--target", action="append", metavar="NAME", choices=list(TARGETS), help="only this; repeatable"
     )
-    parser.add_argument("--output", type=Path, default=FOLDER, help="the folder for reproductions (%(default)s)")
-    parser.add_argument("--replay", type=Path, metavar="FOLDER", help="use a reproduction again, and nothing else")
+    parser.add_argument("--index", type=int, help="use this input of the target again, and nothing else")
+    parser.add_argument("--output", type=Path, default=FOLDER, help="where --index writes the input (%(default)s)")
     given = parser.parse_args()
     check_platform()
-    if given.replay:
-        failures = replay(given.replay)
+    if given.index is not None:
+        if len(given.target or ()) != 1:
+            parser.error("--index needs one --target")
+        place, failures = repeat(given.target[0], given.seed, given.index, given.output)
         for failure in failures:
             print(failure.kind, failure.details, sep="\n\n")
-        print("it fails" if failures else "it does not fail")
+        print(f"{place}: it fails" if failures else f"{place}: it does not fail")
         return int(bool(failures))
     counts = shares(given.inputs, given.target or list(TARGETS))
     show = _Progress(sum(counts.values()))
     result = fuzz(counts, seed=given.seed, seconds=given.seconds, workers=given.workers, on_progress=show)
-    return report(result, given.output)
+    return report(result)
 
 
 class _Progress:
@@ -57,23 +57,23 @@ class _Progress:
             )
 
 
-def report(result: Result, output: Path, targets: Mapping[str, Target] = TARGETS) -> int:
-    """Prints the counts by target, and each kind of failure with the command that replays it."""
+def report(result: Result) -> int:
+    """Prints the counts by target, and each kind of failure with the command that uses its first input again."""
     print(f"\n{'target':<20}{'inputs':>9}{'failures':>10}{'seconds':>9}")
     for name, tried in sorted(result.tried.items()):
         failed = sum(len(found) for (target, _), found in result.failures.items() if target == name)
         print(f"{name:<20}{tried:>9,}{failed:>10,}{result.spent[name] / 1_000:>9.1f}")
     total = sum(result.tried.values())
     failed = sum(map(len, result.failures.values()))
+    kinds = len(result.failures)
     print(
-        f"{'all':<20}{total:>9,}{failed:>10,}\n\nseed {result.seed}, {result.seconds:.0f} s, {len(result.failures)} kinds of failure"
+        f"{'all':<20}{total:>9,}{failed:>10,}\n\nseed {result.seed}, {result.seconds:.0f} s, {kinds} kinds of failure"
     )
     if result.missing:
         print(f"{result.missing:,} inputs were not used: time was up; give more with --seconds")
     for (target, kind), failures in sorted(result.failures.items()):
-        place, fails_again = reproduce(failures, result.seed, output, targets=targets)
-        alone = "" if fails_again else "; used alone it did not fail, so what was before it may matter"
-        print(f"\n{target}: {kind} ({len(failures)} times{alone})\n  {sys.executable} -m tests.fuzz --replay {place}")
+        again = f"--target {target} --seed {result.seed} --index {failures[0].index}"
+        print(f"\n{target}: {kind} ({len(failures)} times)\n  {sys.executable} -m tests.fuzz {again}")
     return int(bool(result.failures))
 
 

@@ -1,27 +1,20 @@
-"""Runs every target with its share of inputs, in several processes, and writes down what fails in as few bytes as it
-can."""
+"""Runs every target with its share of inputs, in several processes."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fuzz.shrink import shrink
-from tests.fuzz.target import Input, Target, Workplace
+from tests.fuzz.target import Target, Workplace
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.worker import SECONDS, Failure, Worker, generator
 
-KEPT = 20
-"""Of failures of one kind, so many inputs are kept, to begin with the smallest."""
 CHUNK = 50
 """So many inputs of a target are used before the next target has its turn."""
 
@@ -41,8 +34,7 @@ class Result:
     """Inputs for which there was no time."""
 
     def add(self, failure: Failure) -> None:
-        same = self.failures.setdefault((failure.target, failure.kind), [])
-        same.append(failure if len(same) < KEPT else replace(failure, given=None))
+        self.failures.setdefault((failure.target, failure.kind), []).append(failure)
 
 
 def shares(inputs: int, names: Sequence[str]) -> dict[str, int]:
@@ -79,8 +71,8 @@ def fuzz(
     """Uses so many inputs of each target, or as many as there is time for; one that takes longer than `limit` hangs."""
     with shared_folder() as shared:
         Workplace(shared, shared).tiny_model()
-        result, lock, start = Result(seed), threading.Lock(), time.monotonic()
         waiting = list(orders(counts))[::-1]
+        result, lock, start = Result(seed), threading.Lock(), time.monotonic()
 
         def work() -> None:
             with Worker(shared, limit) as worker:
@@ -113,55 +105,14 @@ def fuzz(
     return result
 
 
-def input_of(failure: Failure, seed: int, target: Target) -> Input:
-    """What failed; made again where the process did not live to send it."""
-    return failure.given or target.mutated(generator(seed, failure.target, failure.index))
-
-
-def reproduce(
-    failures: Sequence[Failure],
-    seed: int,
-    folder: Path,
-    *,
-    seconds: float = 15.0,
-    limit: float = SECONDS,
-    targets: Mapping[str, Target] = TARGETS,
-) -> tuple[Path, bool]:
-    """Writes the smallest input found that fails like the given ones; its folder, and whether it failed again."""
-    first, target = failures[0], targets[failures[0].target]
-    inputs = [input_of(failure, seed, target) for failure in failures[:KEPT]]
-    smallest = min(inputs, key=lambda given: sum(map(len, given.values())))
-    patience = min(limit, 5.0) if first.kind == "hangs" else limit  # a smaller input also hangs for less
-    with shared_folder() as shared, Worker(shared, patience) as worker:
-        Workplace(shared, shared).tiny_model()
-
-        def still_fails(given: Input) -> bool:
-            return any(failure.kind == first.kind for failure in worker.run(target, seed, [0], given))
-
-        fails_again = still_fails(smallest)
-        small = shrink(smallest, still_fails, seconds=seconds) if fails_again else smallest
-    name = hashlib.sha256(repr((first.target, first.kind)).encode()).hexdigest()[:8]
-    place = folder / f"{first.target}-{name}"
-    if place.exists():
-        shutil.rmtree(place)
-    for part, data in small.items():
-        (place / "input" / part).parent.mkdir(parents=True, exist_ok=True)
-        (place / "input" / part).write_bytes(data)
-    about = {
-        "target": first.target,
-        "kind": first.kind,
-        "seed": seed,
-        "indices": [one.index for one in failures[:KEPT]],
-    }
-    (place / "failure.json").write_text(json.dumps(about | {"details": first.details}, indent=2), encoding="utf-8")
-    return place, fails_again
-
-
-def replay(place: Path, targets: Mapping[str, Target] = TARGETS) -> list[Failure]:
-    """Uses a reproduction again."""
-    target = json.loads((place / "failure.json").read_text(encoding="utf-8"))["target"]
-    files = [file for file in (place / "input").rglob("*") if file.is_file()]
-    given = {str(file.relative_to(place / "input")): file.read_bytes() for file in files}
+def repeat(
+    name: str, seed: int, index: int, folder: Path, targets: Mapping[str, Target] = TARGETS
+) -> tuple[Path, list[Failure]]:
+    """Uses one input again, which the seed, its target and its index decide on: the folder with its parts, and what
+    fails."""
+    target = targets[name]
+    place = Workplace(folder / f"{name}-{index}", folder)
+    place.write(target.mutated(generator(seed, name, index)))
     with shared_folder() as shared, Worker(shared) as worker:
         Workplace(shared, shared).tiny_model()
-        return worker.run(targets[target], 0, [0], given)
+        return place.folder, worker.run(target, seed, [index])

@@ -14,7 +14,7 @@ from hyperspan.errors import HyperspanError
 from tests.fuzz.mutate import mutate, mutate_json
 
 Input = Mapping[str, bytes]
-"""The parts of an input by name: files, a text, arguments, a request. A reproduction is a folder that holds them."""
+"""The parts of an input by name: files, a text, arguments, a request."""
 
 
 class FoundError(Exception):

@@ -1,4 +1,4 @@
-"""A slice of ``make fuzz``; and that it finds, shrinks and replays what is planted."""
+"""A slice of ``make fuzz``; and that it finds and repeats what is planted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hyperspan.corpora import Problems, read_corpus
 from tests.fuzz.__main__ import report
 from tests.fuzz.planted import Planted
-from tests.fuzz.runner import fuzz, orders, replay, reproduce, shares
+from tests.fuzz.runner import fuzz, orders, repeat, shares
 from tests.fuzz.target import Workplace
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.targets.command_lines import CommandLines
@@ -35,28 +35,24 @@ PLANTED = {"planted": Planted()}
 
 
 @pytest.mark.slow
-def test_what_is_planted_is_found_and_shrunk(tmp_path: Path) -> None:
+def test_what_is_planted_is_found_and_repeated(tmp_path: Path) -> None:
     result = fuzz({"planted": 8}, seed=0, seconds=60, workers=1, limit=0.5, targets=PLANTED)
     assert result.tried["planted"] == 8
     kinds = {kind.partition(" in ")[0]: kind for _, kind in result.failures}
     assert kinds.keys() == {"ValueError", "MemoryError", "left N bytes", "hangs", "the process died"}
     for short, word in {"ValueError": b"RAISE", "MemoryError": b"EAT", "left N bytes": b"FIND"}.items():
-        place, again = reproduce(result.failures["planted", kinds[short]], 0, tmp_path, targets=PLANTED)
-        assert again and (place / "input/text").read_bytes() == word and (place / "input/other").read_bytes() == b""
-        (failure,) = replay(place, PLANTED)
+        place, (failure,) = repeat("planted", 0, result.failures["planted", kinds[short]][0].index, tmp_path, PLANTED)
         assert failure.kind == kinds[short]
+        assert word in (place / "text").read_bytes() and (place / "other").read_bytes() == b"more"
 
 
-def test_the_report_names_counts_and_the_command_that_replays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_names_counts_and_the_command_that_repeats(capsys: pytest.CaptureFixture[str]) -> None:
     counts = shares(20, ["config", "config-set"])
     good = fuzz(counts, seed=1, seconds=60, workers=1)
-    assert report(good, tmp_path) == 0 and "config-set" in capsys.readouterr().out
+    assert report(good) == 0 and "config-set" in capsys.readouterr().out
     planted = fuzz({"planted": 1}, seed=0, seconds=60, workers=1, limit=1.0, targets=PLANTED)
-    assert report(planted, tmp_path, PLANTED) == 1
-    said = capsys.readouterr().out
-    assert f"--replay {tmp_path}" in said and "planted" in said
+    assert report(planted) == 1
+    assert "--target planted --seed 0 --index 0" in capsys.readouterr().out
 
 
 def test_time_that_is_up_leaves_no_target_out() -> None:

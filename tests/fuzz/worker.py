@@ -43,7 +43,6 @@ class Failure:
     kind: str
     """The exception, and where in hyperspan; the same for failures of one cause."""
     details: str
-    given: Input | None = None
 
 
 def generator(seed: int, target: str, index: int) -> random.Random:
@@ -101,8 +100,8 @@ def _work(orders: Connection, clock: Any, shared: Path, trace: Path) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         while True:
-            target, seed, indices, given = orders.recv()
-            _obey(target, seed, indices, given, orders, clock, shared)
+            target, seed, indices = orders.recv()
+            _obey(target, seed, indices, orders, clock, shared)
     except BaseException:  # nobody is left to give orders, or a target is wrong
         traceback.print_exc(file=stream)
     finally:
@@ -110,19 +109,17 @@ def _work(orders: Connection, clock: Any, shared: Path, trace: Path) -> None:
         os.killpg(0, signal.SIGKILL)
 
 
-def _obey(
-    target: Target, seed: int, indices: Sequence[int], given: Input | None, orders: Connection, clock: Any, shared: Path
-) -> None:
-    """Uses some inputs of a target, or a given one, and says what failed."""
+def _obey(target: Target, seed: int, indices: Sequence[int], orders: Connection, clock: Any, shared: Path) -> None:
+    """Uses some inputs of a target, and says what failed."""
     for index in indices:
         clock[0] = index
-        asked = target.mutated(generator(seed, target.name, index)) if given is None else given
+        asked = target.mutated(generator(seed, target.name, index))
         target.prepare(Workplace(shared, shared))
         clock[1], clock[2] = time.monotonic(), time.process_time()
         failed = use(target, asked, shared)
         clock[1] = 0.0
         if failed is not None:
-            orders.send(Failure(target.name, index, *failed, given=asked))
+            orders.send(Failure(target.name, index, *failed))
     orders.send(None)
 
 
@@ -165,20 +162,18 @@ class Worker:
             self.process.join()
             self.process = None
 
-    def run(self, target: Target, seed: int, indices: Sequence[int], given: Input | None = None) -> list[Failure]:
-        """The failures among some inputs of a target, or of one given input."""
+    def run(self, target: Target, seed: int, indices: Sequence[int]) -> list[Failure]:
+        """The failures among some inputs of a target."""
         waiting, found = list(indices), list[Failure]()
         while waiting:
             if self.process is None:
                 self._begin()
-            self.pipe.send((target, seed, waiting, given))
+            self.pipe.send((target, seed, waiting))
             found += self._watch()
             if self.process is not None:
                 break
             index = int(self.clock[0])
-            found.append(
-                Failure(target.name, index, self.ended_by, self.trace.read_text(errors="replace")[-6_000:], given)
-            )
+            found.append(Failure(target.name, index, self.ended_by, self.trace.read_text(errors="replace")[-6_000:]))
             waiting = waiting[waiting.index(index) + 1 :]  # go on after the one that ended the process
         return found
 
