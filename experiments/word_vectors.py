@@ -24,11 +24,11 @@ from experiments.cli import make_single
 from experiments.pretraining.display import RunDisplay
 from experiments.pretraining.processes import map_parts, useful_processes
 from experiments.pretraining.texts import Lines, find_texts, parts_of, token_lines
-from hyperspan.bulk.pool import cpu_count
 from hyperspan.cli import run_app
 from hyperspan.cli.options import Force, Threads
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.files import Target
+from hyperspan.kernels.threads import cpu_count
 from hyperspan.plugins import imported
 from hyperspan.text.tokenize import Tokenizer
 

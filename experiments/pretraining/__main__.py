@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 
 from experiments.cli import make_single
-from hyperspan.bulk.pool import cpu_count
 from hyperspan.cli import run_app
 from hyperspan.cli.options import Force, Threads, TrainingDevice
 from hyperspan.errors import require_torch
+from hyperspan.kernels.threads import cpu_count
 
 if TYPE_CHECKING:
     from experiments.pretraining.run import PretrainingRun

@@ -30,9 +30,9 @@ import typer
 from experiments.speed.measure import Device, machine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import find_inputs
+from hyperspan.bulk.job import Progress, run_job
 from hyperspan.bulk.plan import ShardLimits
 from hyperspan.bulk.pool import PoolEngine, PoolStatistics
-from hyperspan.bulk.run import Progress, run_job
 from hyperspan.bulk.shards import JobSettings
 from hyperspan.errors import InputError
 from hyperspan.runtime.loading import load

@@ -9,11 +9,13 @@ import errno
 import gzip
 import io
 import lzma
+import os
 import re
 import secrets
 import shutil
 import sys
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -173,3 +175,38 @@ def _check_free(path: Path, force: bool) -> None:
         raise OutputExistsError(f"{path} exists; choose another name or overwrite it with --force")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there")
+
+
+def lock(descriptor: int, sentence: str, seconds: float = 0.0) -> None:
+    """Lock an open file until all processes that have inherited its descriptor have closed it.
+
+    If another process holds it for so many seconds more, raise an error with the sentence. Does nothing where files
+    cannot be locked.
+    """
+    try:
+        import fcntl
+    except ImportError:  # unavailable on this system
+        return
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise OutputExistsError(sentence) from None
+            time.sleep(0.02)
+        except OSError:  # a filesystem without locks
+            return
+        else:
+            return
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to disk, so that a new one survives a power failure."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

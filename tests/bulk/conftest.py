@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hyperspan.bulk import run
+from hyperspan.bulk import job
 from tests.bulk.fakes import FakeAnnotator
 
 
@@ -12,6 +12,6 @@ from tests.bulk.fakes import FakeAnnotator
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAnnotator:
     """The annotator that jobs use while a test runs."""
     annotator = FakeAnnotator()
-    monkeypatch.setattr("hyperspan.bulk.run.load", lambda *_: annotator)
-    monkeypatch.setattr(run, "hash_of", lambda model: f"sha256:{model}")
+    monkeypatch.setattr("hyperspan.bulk.job.load", lambda *_: annotator)
+    monkeypatch.setattr(job, "hash_of", lambda model: f"sha256:{model}")
     return annotator

@@ -106,10 +106,16 @@ def manifest_of(output: Path) -> dict[str, Any]:
     return json.loads((output / "manifest.json").read_bytes())
 
 
+def plan_of(output: Path) -> tuple[list[Any], list[Any]]:
+    """The inputs and the shards of a job's plan."""
+    _, *lines = map(json.loads, (output / "plan.jsonl").read_bytes().splitlines())
+    return [line for line in lines if "input" in line], [line for line in lines if "shard" in line]
+
+
 def contents(output: Path) -> dict[str, bytes]:
-    """Every file that a job leaves, but for its lock; of the manifest all but what it calls itself."""
+    """Every file that a job leaves, but for its lock; of manifest and plan all but what the job calls itself."""
     files = (file for file in output.rglob("*") if file.is_file() and file.name != ".lock")
     found = {str(file.relative_to(output)): file.read_bytes() for file in files}
-    if "manifest.json" in found:
-        found["manifest.json"] = found["manifest.json"].replace(manifest_of(output)["job"].encode(), b"")
+    for name in {"manifest.json", "plan.jsonl"} & found.keys():
+        found[name] = found[name].replace(manifest_of(output)["job"].encode(), b"")
     return found

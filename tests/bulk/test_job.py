@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.bulk import Progress, annotate_files, records
+from hyperspan.bulk import Progress, annotate_files, folder, records
 from hyperspan.bulk.folder import LocalFolder
 from hyperspan.bulk.inputs import find_inputs
 from hyperspan.bulk.job import Job
-from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
+from hyperspan.bulk.shards import JobSettings, ShardResult, annotate_shard
 from hyperspan.errors import InputError, JobError, OutputExistsError
 from hyperspan.runtime.folders import DEFAULT_MODEL
-from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, texts_in, write_jsonl
+from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, plan_of, texts_in, write_jsonl
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -56,10 +56,16 @@ def test_shards_dead_letters_and_a_manifest_that_tells_all(corpus: Path, tmp_pat
     ]
     manifest = manifest_of(tmp_path / "out")
     assert manifest["complete"] and manifest["model"]["hash"].startswith("sha256:")
-    assert [file["bytes"] for file in manifest["inputs"]] == [file.stat().st_size for file in sorted(corpus.iterdir())]
-    assert sum(shard["result"]["documents"] for shard in manifest["shards"]) == manifest["totals"]["documents"] == 20
-    assert manifest["shards"][1]["pieces"][0]["first"] == 5
-    assert {Path(name).parts[0] for name in contents(tmp_path / "out")} == {"documents", "rejected", "manifest.json"}
+    inputs, shards = plan_of(tmp_path / "out")
+    assert [file["bytes"] for file in inputs] == [file.stat().st_size for file in sorted(corpus.iterdir())]
+    assert sum(shard["result"]["documents"] for shard in shards) == manifest["totals"]["documents"] == 20
+    assert shards[1]["pieces"][0]["first"] == 5
+    assert {Path(name).parts[0] for name in contents(tmp_path / "out")} == {
+        "documents",
+        "rejected",
+        "manifest.json",
+        "plan.jsonl",
+    }
 
 
 def in_a_process(do: Callable[[], Any]) -> int:
@@ -104,8 +110,8 @@ def test_killed_at_any_step_it_goes_on_where_it_was(
         assert contents(out) == contents(tmp_path / "whole")
         assert (summary.resumed, summary.documents) == (finished if summary.shards == 3 else 3, 20)
     assert step == 2 * (
-        1 + 3 * 2 + 1 + 1
-    )  # the manifest twice; of three shards documents and note, of one a rejected record
+        2 + 3 * 2 + 1 + 2
+    )  # plan and manifest twice; of three shards documents and note, of one a rejected record
     assert fake.asked == []
 
 
@@ -285,25 +291,53 @@ def places_in(record: Any) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("damage", ["missing", "null"])
-def test_a_damaged_manifest_is_answered_in_one_sentence(corpus: Path, tmp_path: Path, damage: str) -> None:
-    given = corpus / "b.jsonl"
-    annotate_files([given], tmp_path / "out", shard_records=3)
-    whole = manifest_of(tmp_path / "out")
+def test_a_damaged_manifest_or_plan_is_answered_in_one_sentence(corpus: Path, tmp_path: Path, damage: str) -> None:
+    given, out = corpus / "b.jsonl", tmp_path / "out"
+    annotate_files([given], out, shard_records=3)
+    lines = (out / "plan.jsonl").read_text().splitlines()
+    manifest, plan = manifest_of(out), list(map(json.loads, lines))
     refused: dict[tuple[Any, ...], str] = {}
-    for place in places_in(whole):
-        record = json.loads(json.dumps(whole))
+    for place in [
+        *(("manifest", *rest) for rest in places_in(manifest)),
+        *(("plan", *rest) for rest in places_in(plan)),
+    ]:
+        record = json.loads(json.dumps({"manifest": manifest, "plan": plan}))
         around = reduce(getitem, place[:-1], record)
         if damage == "null":
             around[place[-1]] = None
         else:
             del around[place[-1]]
-        (tmp_path / "out/manifest.json").write_text(json.dumps(record))
+        (out / "manifest.json").write_text(json.dumps(record["manifest"]))
+        (out / "plan.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in record["plan"]))
         try:  # what is not needed, or can be made again, may be missing
-            assert annotate_files([given], tmp_path / "out", shard_records=3).documents == 5, place
+            assert annotate_files([given], out, shard_records=3).documents == 5, place
         except OutputExistsError as error:
             refused[place] = str(error)
-    for place in [("job",), ("inputs",), ("shards", 0, "number"), ("shards", 1, "pieces"), ("model", "hash")]:
-        assert refused[place].endswith("json is damaged; choose another folder, or start over with --force")
+    for place in [("job",), ("totals", "shards"), ("options",), ("model", "hash")]:
+        assert refused["manifest", *place].endswith(
+            "manifest.json is damaged; choose another folder, or start over with --force"
+        )
+    for place in [
+        (1,),
+        (1, "input"),
+        (1, "bytes"),
+        (2, "shard"),
+        (2, "result"),
+        (3, "pieces"),
+        (3, "pieces", 0, "end"),
+    ]:
+        if damage == "missing" or place not in [(1, "bytes"), (2, "result")]:
+            assert refused["plan", *place].endswith(
+                "plan.jsonl is damaged; choose another folder, or start over with --force"
+            )
+
+
+def test_a_job_whose_plan_is_lost_starts_over(corpus: Path, tmp_path: Path, fake: FakeAnnotator) -> None:
+    annotate_files([corpus], tmp_path / "out", shard_records=5)
+    whole = contents(tmp_path / "out")
+    (tmp_path / "out/plan.jsonl").unlink()
+    assert annotate_files([corpus], tmp_path / "out", shard_records=5).resumed == 0
+    assert contents(tmp_path / "out") == whole
 
 
 def test_thresholds_that_mean_the_same_are_one_job(corpus: Path, tmp_path: Path) -> None:
@@ -317,7 +351,7 @@ def test_a_manifest_of_another_version_can_only_be_given_up(corpus: Path, tmp_pa
     annotate_files([corpus], tmp_path / "out")
     manifest = manifest_of(tmp_path / "out")
     (tmp_path / "out/manifest.json").write_text(json.dumps({**manifest, "version": 1}))
-    with pytest.raises(OutputExistsError, match=r"has the version 1, but .* jobs of version 3; choose another folder"):
+    with pytest.raises(OutputExistsError, match=r"has the version 1, but .* jobs of version 4; choose another folder"):
         annotate_files([corpus], tmp_path / "out")
     assert annotate_files([corpus], tmp_path / "out", force=True).resumed == 0
 
@@ -327,9 +361,12 @@ def test_the_output_may_lie_among_the_inputs(corpus: Path) -> None:
         assert annotate_files([corpus], corpus / "out").documents == 20
 
 
-def test_two_runs_at_once_are_told_apart(corpus: Path, tmp_path: Path) -> None:
-    folder = LocalFolder(str(tmp_path / "out"))
-    with folder.created(), pytest.raises(OutputExistsError, match="another run is writing to"):
+def test_two_runs_at_once_are_told_apart(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "PATIENCE", 0.1)
+    with (
+        LocalFolder(str(tmp_path / "out")).created(),
+        pytest.raises(OutputExistsError, match="another run is writing to"),
+    ):
         annotate_files([corpus], tmp_path / "out")
     assert annotate_files([corpus], tmp_path / "out").documents == 20
 
@@ -366,7 +403,7 @@ def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypat
     def full(folder: LocalFolder, name: str) -> Any:
         nonlocal calls
         calls += 1
-        if calls > 7:
+        if calls > 8:
             raise OSError(28, "No space left on device")
         return written(folder, name)
 
@@ -402,9 +439,9 @@ def test_notes_of_progress_are_whole_when_the_manifest_is_not(corpus: Path, tmp_
     """What a run that was killed while it finished leaves: a manifest, and notes that it has already."""
     annotate_files([corpus], tmp_path / "out", shard_records=5)
     whole = contents(tmp_path / "out")
-    manifest = manifest_of(tmp_path / "out")
+    _, shards = plan_of(tmp_path / "out")
     (tmp_path / "out/.progress").mkdir()
-    note = {"job": manifest["job"], "number": 0, **manifest["shards"][0]["result"]}
+    note = {"job": manifest_of(tmp_path / "out")["job"], "number": 0, **shards[0]["result"]}
     (tmp_path / "out/.progress/part-00000.json").write_text(json.dumps(note))
     (tmp_path / "out/.progress/part-00002.json").write_text(
         json.dumps({**note, "job": "another", "number": 2, "words": -1})
@@ -474,7 +511,6 @@ def test_names_under_a_key_that_no_record_has(corpus: Path, tmp_path: Path) -> N
     assert summary.notes == ("no document has a name under 'pmid' (--id-column); their ids are empty",)
 
 
-@pytest.mark.xfail(strict=True, reason="step 20: inputs and shards become lines of plan.jsonl")
 def test_manifest_stays_small_with_many_inputs(tmp_path: Path) -> None:
     sizes: list[int] = []
     for files in (10, 200):
@@ -487,7 +523,6 @@ def test_manifest_stays_small_with_many_inputs(tmp_path: Path) -> None:
     assert sizes[1] < 1.5 * sizes[0]
 
 
-@pytest.mark.xfail(strict=True, reason="step 20: a shard removes the rejected records of an earlier attempt")
 def test_rejected_records_of_an_earlier_attempt_are_removed(
     corpus: Path, tmp_path: Path, fake: FakeAnnotator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,11 +531,11 @@ def test_rejected_records_of_an_earlier_attempt_are_removed(
     output, wanted = LocalFolder(str(tmp_path / "out")), JobSettings()
     output.path.mkdir()
     job = Job.open(output, {"name": "m", "hash": "h"}, wanted, find_inputs([str(corpus / "a.jsonl")])[0])
-    [shard] = job.plan.shards
+    [shard] = job.missing()
     renamed = Path.replace
 
-    def annotate() -> Done:
-        return annotate_shard(fake, job.plan.inputs_of(shard), shard, wanted, output, job.id)
+    def annotate() -> ShardResult:
+        return annotate_shard(fake, shard, wanted, output, job.id)
 
     def kill_before_documents(path: Path, target: Path) -> Any:
         if Path(target).parent.name == "documents":

@@ -11,11 +11,11 @@ import pytest
 
 from hyperspan.bulk import annotate_files
 from hyperspan.bulk.inputs import find_inputs
-from hyperspan.bulk.plan import Columns, ShardLimits, make_plan
+from hyperspan.bulk.plan import Columns, ShardLimits
 from hyperspan.bulk.records import DocumentRecord, Rejected
 from hyperspan.errors import InputError
 from tests.bulk.fakes import FakeAnnotator, lines_in, texts_in, write_jsonl
-from tests.bulk.test_plan import read_all, told
+from tests.bulk.test_plan import make_plan, read_all, told
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -38,7 +38,7 @@ def test_rows_become_documents_from_any_cut(tmp_path: Path) -> None:
         plan = make_plan(files, limits)
         records = read_all(plan)
         assert told(records) == expected and [record.place["row"] for record in records] == list(range(1, 51))
-    assert len(plan.shards) > 5
+    assert len(plan) > 5
     assert isinstance(records[1], DocumentRecord) and records[1].document.metadata == {"day": "2020-02-01", "x": None}
 
 
@@ -143,6 +143,7 @@ def test_inputs_and_outputs_behind_urls(fake: FakeAnnotator, tmp_path: Path) -> 
         "/found/documents/part-00001.jsonl",
         "/found/documents/part-00002.jsonl",
         "/found/manifest.json",
+        "/found/plan.jsonl",
         "/found/rejected/part-00002.jsonl",
     ]
     record = json.loads(memory.cat("/found/rejected/part-00002.jsonl"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.bulk import inputs
-from hyperspan.bulk import plan as planning
-from hyperspan.bulk.inputs import Input, Kind, find_inputs
-from hyperspan.bulk.places import stamp_of
-from hyperspan.bulk.plan import Columns, Plan, ShardLimits, make_plan
+from hyperspan.bulk import records as reading
+from hyperspan.bulk.folder import LocalFolder
+from hyperspan.bulk.inputs import Input, Kind, find_inputs, stamp_of
+from hyperspan.bulk.plan import Columns, PlannedShard, Shard, ShardLimits, read_plan, shards_of, write_plan
 from hyperspan.bulk.records import DocumentRecord, Rejected, close_inputs, read_piece
 from hyperspan.errors import InputError
 from tests.bulk.fakes import write_jsonl
 
 
-def read_all(plan: Plan, columns: Columns | None = None) -> list[DocumentRecord | Rejected]:
-    pieces = [piece for shard in plan.shards for piece in shard.pieces]
-    return [record for p in pieces for record in read_piece(plan.inputs[p.input], p, columns or Columns())]
+def make_plan(files: Sequence[Input], limits: ShardLimits, columns: Columns | None = None) -> list[Shard]:
+    return list(shards_of(files, limits, columns or Columns()))
+
+
+def read_all(shards: Iterable[Shard], columns: Columns | None = None) -> list[DocumentRecord | Rejected]:
+    pieces = [piece for shard in shards for piece in shard.pieces]
+    return [record for piece in pieces for record in read_piece(piece, columns or Columns())]
+
+
+def written(files: Sequence[Input], limits: ShardLimits, folder: Path) -> tuple[list[Input], list[Shard]]:
+    """Inputs and shards as a file keeps them."""
+    shards = write_plan(LocalFolder(str(folder)), "job", files, limits, Columns())
+    entries = list(read_plan(LocalFolder(str(folder))))
+    kept = [entry.shard for entry in entries if isinstance(entry, PlannedShard)]
+    assert len(kept) == shards
+    return [entry for entry in entries if isinstance(entry, Input)], kept
 
 
 def file_of(path: Path, kind: Kind) -> Input:
@@ -56,8 +68,9 @@ def test_every_line_is_in_one_shard_with_its_number(
     raw = [(end.join(lines) + end * ended).encode() for lines in (one, other)]
     for name, content in zip(("one", "other"), raw, strict=True):
         (folder / name).write_bytes(gzip.compress(content) if packed else content)
-    plan = make_plan([file_of(folder / name, "lines") for name in ("one", "other")], ShardLimits(records, size))
-    assert Plan.from_json(json.loads(json.dumps(asdict(plan)))) == plan
+    files, limits = [file_of(folder / name, "lines") for name in ("one", "other")], ShardLimits(records, size)
+    plan = make_plan(files, limits)
+    assert written(files, limits, folder) == (files, plan)
     found = [(r.input, r.place["line"], r.document.text) for r in read_all(plan) if isinstance(r, DocumentRecord)]
     assert found == [
         (str(folder / name), number, text)
@@ -65,16 +78,16 @@ def test_every_line_is_in_one_shard_with_its_number(
         for number, line in enumerate(lines, start=1)
         if (text := line.removeprefix("\ufeff") if number == 1 else line).encode().strip()
     ]
-    for shard in plan.shards:
+    for shard in plan:
         bytes_held = sum(piece.end - piece.start for piece in shard.pieces)
         longest = max(len(f"{line}{end}".encode()) for line in (*one, *other, ""))
         assert shard.pieces and bytes_held <= max(size, longest)
-        parts = [raw[piece.input][piece.start : piece.end] for piece in shard.pieces]
+        parts = [raw[files.index(piece.input)][piece.start : piece.end] for piece in shard.pieces]
         assert sum(part.count(b"\n") + (not part.endswith(b"\n")) for part in parts) <= records
 
 
 def test_a_line_too_long_to_be_held_is_one_rejected_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "LONGEST_LINE", 10)
+    monkeypatch.setattr(reading, "LONGEST_LINE", 10)
     (tmp_path / "lines").write_bytes(b"one\n" + b"x" * 35 + b"\ntwo\n" + b"y" * 9 + b"\nthree\n" + b"z" * 21)
     for limits in (ShardLimits(), ShardLimits(records=1), ShardLimits(bytes=7)):
         records = read_all(make_plan([file_of(tmp_path / "lines", "lines")], limits))
@@ -169,7 +182,8 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     (tmp_path / odd).write_text("Zoe slept.")
     [file], _ = find_inputs([str(tmp_path)])
     plan = make_plan([file], ShardLimits())
-    assert Plan.from_json(json.loads(json.dumps(asdict(plan)))) == plan
+    (tmp_path / "out").mkdir()
+    assert written([file], ShardLimits(), tmp_path / "out") == ([file], plan)
     [record] = read_all(plan)
     assert isinstance(record, DocumentRecord) and record.document.id == "Zo\ufffd"
 
@@ -209,23 +223,23 @@ def test_an_input_that_changes_after_the_plan_is_refused(tmp_path: Path) -> None
     plan = make_plan([file_of(path, "jsonl")], ShardLimits(records=3))
     about = path.stat()
     path.write_bytes(path.read_bytes().replace(b"text 7", b"tex! 7"))
-    first, *_ = plan.shards
+    first, *_ = plan
     with pytest.raises(InputError, match="has changed since the job was planned"):
         read_all(plan)
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))  # as if a filesystem did not tell
-    assert len(list(read_piece(plan.inputs[0], first.pieces[0], Columns()))) == 3
+    assert len(list(read_piece(first.pieces[0], Columns()))) == 3
     with pytest.raises(InputError, match="has changed since the job was planned"):
         read_all(plan)
     path.write_bytes(b"")
     with pytest.raises(InputError, match="has changed"):
-        list(read_piece(plan.inputs[0], first.pieces[0], Columns()))
+        list(read_piece(first.pieces[0], Columns()))
 
 
 def test_a_gzipped_file_is_unpacked_once_for_pieces_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "made.jsonl.gz"
     path.write_bytes(gzip.compress(b"".join(b'{"text": "text %d"}\n' % n for n in range(3_000))))
     plan = make_plan([file_of(path, "jsonl")], ShardLimits(records=10))
-    assert len(plan.shards) == 300
+    assert len(plan) == 300
     rewound = 0
 
     def rewind(self: Any) -> None:
@@ -238,9 +252,7 @@ def test_a_gzipped_file_is_unpacked_once_for_pieces_in_order(tmp_path: Path, mon
     monkeypatch.setattr(reader, "_rewind", rewind)
     assert told(read_all(plan)) == [f"text {n}" for n in range(3_000)]
     assert rewound == 0
-    last_first = [
-        record for shard in reversed(plan.shards) for record in read_piece(plan.inputs[0], shard.pieces[0], Columns())
-    ]
+    last_first = [record for shard in reversed(plan) for record in read_piece(shard.pieces[0], Columns())]
     assert told(last_first)[:10] == [f"text {n}" for n in range(2_990, 3_000)] and rewound
     close_inputs()
 

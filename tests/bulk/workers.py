@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__
-from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.ray_workers import Worker
-from hyperspan.bulk.shards import Done
+from hyperspan.bulk.shards import ShardResult
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import forced
 from tests.bulk.fakes import FakeAnnotator
@@ -39,27 +38,27 @@ class ReferenceWorker(FakeWorker):
 class PoisonedWorker(FakeWorker):
     """Dies of the second shard."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+    def annotate(self, shard: Shard) -> ShardResult:
         if shard.number == 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().annotate(shard, inputs)
+        return super().annotate(shard)
 
 
 class SharedPoison(PoisonedWorker):
     """Dies of the second shard when it is given with the first."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+    def annotate(self, shard: Shard) -> ShardResult:
         time.sleep(0.5 if shard.number == 0 else 0)
-        return super().annotate(shard, inputs)
+        return super().annotate(shard)
 
 
 class FullDisk(FakeWorker):
     """Has no room for the second shard."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+    def annotate(self, shard: Shard) -> ShardResult:
         if shard.number == 1:
             raise OSError(28, "No space left on device")
-        return super().annotate(shard, inputs)
+        return super().annotate(shard)
 
 
 class OldWorker(FakeWorker):
@@ -72,7 +71,7 @@ class OldWorker(FakeWorker):
 class Elsewhere(FakeWorker):
     """Writes to a folder of its own machine."""
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+    def annotate(self, shard: Shard) -> ShardResult:
         self.output = f"{self.output.removesuffix('-elsewhere')}-elsewhere"
         Path(self.output).mkdir(exist_ok=True)
-        return super().annotate(shard, inputs)
+        return super().annotate(shard)

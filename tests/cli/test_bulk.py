@@ -16,7 +16,7 @@ import pytest
 
 from hyperspan.cli import main
 from hyperspan.nn import save_model
-from tests.bulk.fakes import contents, lines_in, manifest_of, write_jsonl
+from tests.bulk.fakes import contents, lines_in, manifest_of, plan_of, write_jsonl
 from tests.runtime.test_annotator import TEXT, small_model
 
 Run = Callable[..., tuple[int, str]]
@@ -211,5 +211,6 @@ def test_summary_says_how_many_documents_look_foreign(hyperspan: Run, tmp_path: 
         said.count("2 of 3 documents that were looked at look unlike what genia (molecular biology) was trained on")
         == 1
     )
-    result = manifest_of(tmp_path / "found")["shards"][0]["result"]
+    _, [shard] = plan_of(tmp_path / "found")
+    result = shard["result"]
     assert (result["judged"], result["foreign"]) == (3, 2)

@@ -84,18 +84,6 @@ def test_bulk_takes_both_options(model: str, tmp_path: Path, workers: list[str])
     assert again.returncode == 2 and "holds another job (with names, and now without names)" in again.stderr
 
 
-def test_a_job_from_before_these_options_goes_on(model: str, tmp_path: Path) -> None:
-    texts, output = tmp_path / "texts.jsonl", tmp_path / "out"
-    texts.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
-    command = ["bulk", str(texts), "--model", model, "-o", str(output)]
-    assert hyperspan(*command).returncode == 0
-    manifest = json.loads((output / "manifest.json").read_text())
-    manifest["options"] = {key: value for key, value in manifest["options"].items() if key not in ("names", "pronouns")}
-    (output / "manifest.json").write_text(json.dumps(manifest))
-    assert hyperspan(*command).returncode == 0
-    assert "holds another job (with pronouns, and now without" in hyperspan(*command, "--no-pronouns").stderr
-
-
 @pytest.fixture(scope="module")
 def gold(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A corpus of names, as a user has it who asks for names."""

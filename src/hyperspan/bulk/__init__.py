@@ -15,10 +15,10 @@ from typing import Literal
 from hyperspan.bulk.engine import Engine, PlainEngine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
+from hyperspan.bulk.job import JobSummary, Progress, run_job
 from hyperspan.bulk.plan import ShardLimits
 from hyperspan.bulk.pool import PoolEngine
 from hyperspan.bulk.ray import RayEngine
-from hyperspan.bulk.run import JobSummary, Progress, run_job
 from hyperspan.bulk.shards import JobSettings, OutputFormat
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns

@@ -6,17 +6,17 @@ Local workers are in :mod:`hyperspan.bulk.pool`, those of a cluster in :mod:`hyp
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hyperspan.bulk.job import Job
-from hyperspan.bulk.plan import Shard, Sized
+from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.records import close_inputs
-from hyperspan.bulk.shards import Done, annotate_shard
+from hyperspan.bulk.shards import ShardResult, annotate_shard
 from hyperspan.errors import InputError, JobError
 
 if TYPE_CHECKING:
+    from hyperspan.bulk.job import Job
     from hyperspan.runtime.annotator import Annotator
 
 
@@ -38,11 +38,7 @@ class Engine(Protocol):
     device: str
     """The device of this process's annotator, which an engine may use."""
 
-    def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
-        """Like `map`, for planning."""
-        ...
-
-    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
+    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[ShardResult]:
         """Annotate the missing shards of a job.
 
         An unreadable input is an error at the end, when all shards without it are done. An engine may call `on_words`
@@ -57,16 +53,12 @@ class PlainEngine:
     def __init__(self, device: str = "cpu"):
         self.device = device
 
-    def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
-        return map(cut, items)
-
-    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
+    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[ShardResult]:
         failed: InputError | None = None
         try:
-            for shard in job.missing:
+            for shard in job.missing():
                 try:
-                    inputs = job.plan.inputs_of(shard)
-                    done = annotate_shard(annotator, inputs, shard, job.settings, job.output, job.id, on_words)
+                    done = annotate_shard(annotator, shard, job.settings, job.output, job.id, on_words)
                 except InputError as error:  # the shards of other inputs continue
                     failed = failed or error
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import uuid
 from abc import ABC, abstractmethod
@@ -10,15 +11,20 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from hyperspan.bulk.places import absolute, remote
+from hyperspan.bulk.inputs import BLOCK, absolute, remote
 from hyperspan.errors import InputError, OutputExistsError
-from hyperspan.files import Target, is_url
+from hyperspan.files import Target, is_url, lock, sync_folder
 
 LOCK = ".lock"
+PATIENCE = 5.0
+"""The seconds to wait for a lock: workers of a run that was killed may need a moment to end."""
 
 
 class Folder(ABC):
     """A folder of files."""
+
+    inherited: tuple[int, ...] = ()
+    """Descriptors that worker processes must hold, so that the folder is locked as long as one of them lives."""
 
     def __init__(self, name: str):
         self.name = name
@@ -28,15 +34,24 @@ class Folder(ABC):
         """The names and sizes in bytes of all files in the folder, or in a subfolder."""
 
     @abstractmethod
-    def holds_anything(self) -> bool: ...
+    def names(self) -> set[str]:
+        """The names of the files and folders in the folder, but for a lock and unfinished files."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
         """The content of a file, or None if it does not exist."""
 
     @abstractmethod
+    def lines(self, name: str) -> Iterator[bytes]:
+        """The lines of a file with their ends, one by one; none if it does not exist."""
+
+    @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """A stream to a new file, which gets its name when it is complete and replaces an existing file."""
+
+    @abstractmethod
+    def discard(self, name: str) -> None:
+        """Remove a file, if it exists."""
 
     @abstractmethod
     def remove(self, below: str, names: list[str]) -> None:
@@ -68,14 +83,18 @@ class LocalFolder(Folder):
                         sizes[entry.name] = entry.stat().st_size
         return sizes
 
-    def holds_anything(self) -> bool:
-        return any(file.name != LOCK and not _is_beside(file.name) for file in self.path.iterdir())
+    def names(self) -> set[str]:
+        return {file.name for file in self.path.iterdir() if file.name != LOCK and not _is_beside(file.name)}
 
     def read(self, name: str) -> bytes | None:
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError:
             return None
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        with suppress(FileNotFoundError), (self.path / name).open("rb") as stream:
+            yield from stream
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
@@ -85,16 +104,14 @@ class LocalFolder(Folder):
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        if hasattr(os, "O_DIRECTORY"):
-            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(directory)  # so that the new name survives a power failure
-            finally:
-                os.close(directory)
+        sync_folder(path.parent)
+
+    def discard(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
 
     def remove(self, below: str, names: list[str]) -> None:
         for name in names:
-            (self.path / below / name).unlink(missing_ok=True)
+            self.discard(f"{below}/{name}".lstrip("/"))
         if below:
             with suppress(OSError):  # others may have put something there
                 (self.path / below).rmdir()
@@ -109,9 +126,11 @@ class LocalFolder(Folder):
         is_new = not self.path.exists()
         self.path.mkdir(exist_ok=True)
         try:
-            with _locked(self.path / LOCK):
+            with _locked(self.path / LOCK) as descriptor:
+                self.inherited = (descriptor,)
                 yield
         finally:
+            self.inherited = ()
             if is_new:
                 with suppress(OSError):  # it is not empty
                     self.path.rmdir()
@@ -127,8 +146,8 @@ class RemoteFolder(Folder):
     def sizes(self, below: str = "") -> dict[str, int]:
         return {info.base_name: info.size for info in self._listed(below) if info.is_file}
 
-    def holds_anything(self) -> bool:
-        return any(not _is_beside(info.base_name) for info in self._listed())
+    def names(self) -> set[str]:
+        return {info.base_name for info in self._listed() if not _is_beside(info.base_name)}
 
     def read(self, name: str) -> bytes | None:
         path = self._path(name)
@@ -136,6 +155,12 @@ class RemoteFolder(Folder):
             return None
         with self.filesystem.open_input_file(path) as stream:
             return stream.read()
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        path = self._path(name)
+        if self.filesystem.get_file_info(path).is_file:
+            with self.filesystem.open_input_file(path) as native, io.BufferedReader(native, BLOCK) as stream:
+                yield from stream
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
@@ -151,10 +176,13 @@ class RemoteFolder(Folder):
                 self.filesystem.delete_file(beside)
             raise
 
+    def discard(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            self.filesystem.delete_file(self._path(name))
+
     def remove(self, below: str, names: list[str]) -> None:
         for name in names:
-            with suppress(FileNotFoundError):
-                self.filesystem.delete_file(self._path(f"{below}/{name}"))
+            self.discard(f"{below}/{name}".lstrip("/"))
         if below and not self._listed(below):
             with suppress(OSError):
                 self.filesystem.delete_dir(self._path(below))
@@ -174,28 +202,19 @@ class RemoteFolder(Folder):
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[int]:
     """Hold a lock, and remove its file at the end. The lock of a killed process is free."""
-    try:
-        import fcntl
-    except ImportError:  # unavailable on this system
-        yield
-        return
-    with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    sentence = f"another run is writing to {path.parent}; wait until it has ended, or choose another folder"
+    while True:
+        with path.open("a+") as file:
+            lock(file.fileno(), sentence, PATIENCE)
             if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                raise BlockingIOError  # another run has just removed this file, and a third may have made a new one
-        except BlockingIOError:
-            raise OutputExistsError(
-                f"another run is writing to {path.parent}; wait until it has ended, or choose another folder"
-            ) from None
-        except OSError:  # a filesystem without locks
-            pass
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+                continue  # another run has just removed this file, and a third may have made a new one
+            try:
+                yield file.fileno()
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 def folder_at(name: str) -> Folder:
@@ -206,4 +225,4 @@ def folder_at(name: str) -> Folder:
 
 def _is_beside(name: str) -> bool:
     """Whether it is the name of an unfinished file, as :class:`Target` and `RemoteFolder` name them."""
-    return name.startswith((".part-", ".manifest"))
+    return name.startswith((".part-", ".manifest", ".plan.jsonl."))

@@ -1,20 +1,28 @@
-"""The inputs of a bulk job: files of JSON Lines, Parquet, CSV or text, and folders of them, local or behind a URL."""
+"""The inputs of a bulk job: files of JSON Lines, Parquet, CSV or text, and folders of them, local or behind a URL.
+
+A URL is anything that pyarrow can open: s3://, gs://, hdfs://, fsspec+NAME://.
+"""
 
 from __future__ import annotations
 
+import functools
+import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal, get_args
+from typing import IO, Any, Literal, cast, get_args
+from urllib.parse import quote, unquote, urlsplit
 
-from hyperspan.bulk.places import Stamp, absolute, below, opened, readable, remote, stamp_from, stamp_from_url
 from hyperspan.corpora.file_types import GZIP, HEAD_BYTES, why_not_text
 from hyperspan.corpora.tables import TABLES
 from hyperspan.errors import InputError, require
 from hyperspan.files import is_url
 
+BLOCK = 1 << 20
+"""The number of bytes requested at a time."""
 Kind = Literal["jsonl", "parquet", "csv", "tsv", "text", "lines"]
 """A document is a line of JSON, a row of Parquet, CSV or TSV, a file, or a line of text."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -30,7 +38,7 @@ SUFFIXES: dict[str, Kind] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Input:
     """A file to read."""
 
@@ -63,6 +71,7 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
         for file, stamp, inside in _files(place):
             known = None if _is_hidden(inside) else _kind(file, kind, bool(inside))
             itself = _itself(file)
+            itself = file if itself == file else itself  # so that the two of most files are one string
             is_output = bool(own) and f"{itself}/".startswith(own)
             if inside and (known is None or is_output):
                 left_out += not is_output
@@ -119,36 +128,32 @@ def _files(place: str) -> Iterator[tuple[str, Stamp, str]]:
         with readable(place):
             yield from _remote_files(place)
         return
-    path = Path(place)
     try:
-        if path.is_dir():
-            for file in sorted(_below(path)):
-                inside, about = file.relative_to(path), file.stat()
-                if stat.S_ISREG(about.st_mode):
-                    yield str(file), stamp_from(about), str(inside)
-        elif stat.S_ISREG((about := path.stat()).st_mode):
-            yield str(path), stamp_from(about), ""
+        about = os.stat(place)  # noqa: PTH116
+        if stat.S_ISDIR(about.st_mode):
+            yield from _local_files(place, "", {os.path.realpath(place)})
+        elif stat.S_ISREG(about.st_mode):
+            yield place, stamp_from(about), ""
         else:
             raise InputError(
-                f"a bulk job reads its inputs again when it is resumed, which {place}, no plain file, cannot be; name files or folders"
+                f"a bulk job reads its inputs again when it is resumed, which {place}, no plain file, cannot be; "
+                "name files or folders"
             )
     except OSError as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
         raise InputError(f"{error.filename or place} {what}; check the name and your rights to it") from None
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    """All files in a folder and below, following links; an unreadable folder is an error."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    seen: set[str] = set()
-    for name, folders, files in os.walk(folder, onerror=fail, followlinks=True):
-        folders.sort()
-        seen.add(os.path.realpath(name))
-        folders[:] = [inner for inner in folders if os.path.realpath(Path(name) / inner) not in seen]
-        yield from (Path(name) / file for file in files)
+def _local_files(folder: str, inside: str, seen: set[str]) -> Iterator[tuple[str, Stamp, str]]:
+    """All files of a folder and those below, by name, following links; `seen` are the folders that were entered."""
+    for name in sorted(os.listdir(folder)):  # noqa: PTH208 (a path for each of a million files takes a gigabyte)
+        path, below_it = os.path.join(folder, name), f"{inside}{name}"  # noqa: PTH118
+        about = os.stat(path)  # noqa: PTH116
+        if stat.S_ISREG(about.st_mode):
+            yield path, stamp_from(about), below_it
+        elif stat.S_ISDIR(about.st_mode) and (itself := os.path.realpath(path)) not in seen:
+            seen.add(itself)
+            yield from _local_files(path, f"{below_it}/", seen)
 
 
 def _remote_files(url: str) -> Iterator[tuple[str, Stamp, str]]:
@@ -182,3 +187,105 @@ def _id(name: str) -> str:
     """
     stem = name.removesuffix(".gz")
     return os.fsencode(stem.removesuffix(PurePosixPath(stem).suffix) or stem).decode("utf-8", errors="replace")
+
+
+# -- names and URLs ----------------------------------------------------------------------------------------------------
+
+
+def absolute(name: str) -> str:
+    """The name in a form that is valid in every process, on any machine.
+
+    >>> absolute("file:///texts/a%20b.txt"), absolute("s3://bucket/texts/")
+    ('/texts/a b.txt', 's3://bucket/texts')
+    """
+    if name.startswith("file://"):
+        name = unquote(urlsplit(name).path)
+    if is_url(name):
+        scheme, _, rest = name.partition("://")
+        return f"{scheme}://{rest.rstrip('/')}"
+    return os.path.abspath(name)  # noqa: PTH100 (which also takes .. out)
+
+
+def remote(url: str) -> tuple[Any, str]:
+    """The filesystem of a URL, and the path in it."""
+    parts = urlsplit(url)
+    filesystem, root = _filesystem(parts.scheme, parts.netloc, parts.query)
+    return filesystem, root.rstrip("/") + unquote(parts.path)
+
+
+@functools.lru_cache(maxsize=64)
+def _filesystem(scheme: str, host: str, query: str) -> tuple[Any, str]:
+    """One filesystem per host and process: some query the network for credentials."""
+    url = f"{scheme}://{host}/" + (f"?{query}" if query else "")
+    require("pyarrow", f"reading and writing {scheme}://", "parquet")
+    from pyarrow.fs import FileSystem
+
+    try:
+        return FileSystem.from_uri(url)
+    except (OSError, ValueError, ImportError, NotImplementedError) as error:
+        raise InputError(
+            f"{url} cannot be opened ({_first_line(error)}); check the URL and your rights to it"
+        ) from None
+
+
+def below(url: str, path: str, base: str) -> str:
+    """The URL of a path below the path `base` of a URL.
+
+    >>> below("s3://bucket/texts?region=x", "bucket/texts/a b.txt", "bucket/texts")
+    's3://bucket/texts/a%20b.txt?region=x'
+    """
+    parts = urlsplit(url)
+    rest = quote(path.removeprefix(base.rstrip("/")).lstrip("/"))
+    after = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/{rest}{after}"
+
+
+Stamp = tuple[int, int]
+"""Size in bytes and modification time in nanoseconds, which identify a version of a file."""
+
+
+def stamp_from(about: os.stat_result) -> Stamp:
+    return about.st_size, about.st_mtime_ns
+
+
+def stamp_from_url(about: Any) -> Stamp:
+    return about.size, about.mtime_ns or 0
+
+
+def stamp_of(name: str) -> Stamp:
+    """The stamp of a file, which must exist."""
+    with readable(name):
+        if not is_url(name):
+            return stamp_from(Path(name).stat())
+        filesystem, path = remote(name)
+        found = filesystem.get_file_info(path)
+        if not found.is_file:
+            raise FileNotFoundError(2, "No such file", name)
+        return stamp_from_url(found)
+
+
+@contextmanager
+def opened(name: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, seekable."""
+    with readable(name):
+        if is_url(name):
+            filesystem, path = remote(name)
+            with filesystem.open_input_file(path) as native, io.BufferedReader(native, BLOCK) as stream:
+                yield cast(IO[bytes], stream)
+        else:
+            with Path(name).open("rb", buffering=BLOCK) as stream:
+                yield stream
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Turn errors inside this context into "this file cannot be read"."""
+    try:
+        yield
+    except (OSError, EOFError) as error:
+        raise InputError(f"{name} cannot be read ({_first_line(error)}); check that it is there and complete") from None
+
+
+def _first_line(error: BaseException) -> str:
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return said.partition("\n")[0].removesuffix(".")

@@ -1,27 +1,38 @@
-"""A bulk job and its folder: its manifest (manifest.json), and which shards are done or missing."""
+"""A bulk job and its folder: what it is (manifest.json), which of its shards are done, and running it to its end."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import platform
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from hyperspan import __version__
+from hyperspan.bulk.engine import Engine
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
-from hyperspan.bulk.manifest import FORMAT, MANIFEST, VERSION, Manifest, read_manifest
-from hyperspan.bulk.plan import Map, Plan, Shard, make_plan
-from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, Done, JobSettings
-from hyperspan.errors import OutputExistsError
+from hyperspan.bulk.plan import PLAN, PlannedShard, Shard, job_of_plan, read_plan, shard_name, write_plan, write_results
+from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, JobSettings, ShardResult
+from hyperspan.corpora.tables import Columns
+from hyperspan.errors import HyperspanError, JobError, OutputExistsError
+from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.cards import CARD
+from hyperspan.runtime.domain import foreign_note
 from hyperspan.runtime.folders import folder_of
+from hyperspan.runtime.loading import load
+from hyperspan.runtime.options import ANY_LABEL
 
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "hyperspan-bulk", 4
+START_OVER = "choose another folder, or start over with --force"
 MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
 """The model files that determine its output."""
 
@@ -41,6 +52,101 @@ def hash_of(model: str | Path) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
+# -- the manifest ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The data needed to resume a job, besides its plan."""
+
+    job: str
+    hyperspan: str
+    """The version of hyperspan that started it."""
+    model: dict[str, str]
+    """Its name and its hash."""
+    options: dict[str, Any]
+    shards: int
+
+    @staticmethod
+    def read(output: Folder) -> dict[str, Any] | None:
+        """The raw manifest of a folder, in any version; None if there is none, an error if it is not hyperspan's."""
+        raw = output.read(MANIFEST)
+        if raw is None:
+            return None
+        with suppress(ValueError, KeyError, TypeError):
+            record = json.loads(raw)
+            if record["format"] == FORMAT:
+                return record
+        raise OutputExistsError(
+            f"{output.name}/{MANIFEST} is not one that this hyperspan writes; choose another folder for the output"
+        )
+
+    @staticmethod
+    def parse(record: dict[str, Any], folder: str) -> Manifest:
+        """Parse the manifest of a folder; an error if it is damaged or of another version."""
+        if record.get("version") != VERSION:
+            raise OutputExistsError(
+                f"{folder}/{MANIFEST} has the version {record.get('version')!r:.20}, but this hyperspan goes on with "
+                f"jobs of version {VERSION}; {START_OVER}"
+            )
+        try:
+            if not isinstance(record["options"], dict) or type(record["totals"]["shards"]) is not int:
+                raise TypeError("expected options and a number of shards")
+            return Manifest(
+                job=_text(record["job"]),
+                hyperspan=_text(record["versions"]["hyperspan"]),
+                model={key: _text(record["model"][key]) for key in ("name", "hash")},
+                options=record["options"],
+                shards=record["totals"]["shards"],
+            )
+        except (KeyError, TypeError):
+            raise _damaged(folder, MANIFEST) from None
+
+    def difference(self, model: dict[str, str], settings: JobSettings) -> str | None:
+        """What else than the inputs has changed since the job was started; None if nothing has."""
+        if self.hyperspan != __version__:
+            return f"of hyperspan {self.hyperspan}, and this is {__version__}"
+        if self.model["hash"] != model["hash"]:
+            return f"its model {self.model['name']} is not this {model['name']}"
+        for option, value in settings.to_json().items():
+            began = self.options.get(option)
+            if began != value:
+                return f"{_with(option, began)}, and now {_shown(value) if began is None else _with(option, value)}"
+        return None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {value!r:.80}")
+    return value
+
+
+def _with(option: str, value: object) -> str:
+    """An option of a job with its value, or its absence."""
+    if isinstance(value, bool):
+        return f"{'with' if value else 'without'} {option}"
+    without = {"threshold": "without a threshold", "types": "with all types", "kind": "without --from"}
+    return without.get(option, f"without {option}") if value is None else f"with {option} {_shown(value)}"
+
+
+def _shown(value: object) -> str:
+    """The value of an option as users write it.
+
+    >>> _shown({"*": 0.5, "protein": 0.3}), _shown(["DNA", "RNA"])
+    ('0.5, protein=0.3', 'DNA, RNA')
+    """
+    if isinstance(value, dict):
+        return ", ".join(f"{each}" if name == ANY_LABEL else f"{name}={each}" for name, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _damaged(folder: str, name: str) -> OutputExistsError:
+    return OutputExistsError(f"{folder}/{name} is damaged; {START_OVER}")
+
+
+# -- the job -----------------------------------------------------------------------------------------------------------
+
+
 @dataclass
 class Job:
     """A job: what to do, in which folder, and which shards are done."""
@@ -49,99 +155,137 @@ class Job:
     model: dict[str, str]
     """Its name and its hash."""
     settings: JobSettings
-    plan: Plan
+    shards: int = 0
+    """The number of its shards."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """Part of every progress note, so that notes of an abandoned job are ignored."""
-    done: dict[int, Done] = field(default_factory=dict)
+    """Part of the plan and of every progress note, so that those of an abandoned job are ignored."""
+    done: dict[int, ShardResult] = field(default_factory=dict)
 
     @staticmethod
     def open(
-        output: Folder,
-        model: dict[str, str],
-        settings: JobSettings,
-        inputs: Sequence[Input],
-        *,
-        each: Map = map,
-        force: bool = False,
+        output: Folder, model: dict[str, str], settings: JobSettings, inputs: Sequence[Input], *, force: bool = False
     ) -> Job:
         """Resume the job of a folder, or start a new one if the folder is empty or with `force`."""
-        record = read_manifest(output)
+        record = Manifest.read(output)
         if record is not None and not force:
             manifest = Manifest.parse(record, output.name)
-            if difference := manifest.difference(model, settings, inputs):
+            job = Job(output, model, settings, manifest.shards, manifest.job)
+            planned = job_of_plan(output) == job.id  # not if its plan was lost or is that of a job that never began
+            difference = manifest.difference(model, settings) or (job.input_difference(inputs) if planned else None)
+            if difference:
                 raise OutputExistsError(
                     f"{output.name} holds another job ({difference}); choose another folder, or start over with --force"
                 )
-            job = Job(output, model, settings, manifest.plan, manifest.job)
-            job._find_done(manifest.done)
-            job._remove_strays()
-            return job
-        if record is None and output.holds_anything() and (not force or output.sizes(DOCUMENTS)):
+            if planned:
+                job.reload()
+                job._remove_strays()
+                return job
+        if record is None and _holds_others(output) and (not force or output.sizes(DOCUMENTS)):
             remedy = "choose another folder" + ("" if force else ", or write there with --force")
             raise OutputExistsError(f"{output.name} is not empty and holds no job to resume; {remedy}")
-        job = Job(output, model, settings, make_plan(inputs, settings.limits, settings.columns, each))
+        job = Job(output, model, settings)
+        job.shards = write_plan(output, job.id, inputs, settings.limits, settings.columns)
         job.write_manifest()
         job._remove_strays()
         return job
 
     @property
-    def missing(self) -> list[Shard]:
-        """The shards that are not done."""
-        return [shard for shard in self.plan.shards if shard.number not in self.done]
+    def is_complete(self) -> bool:
+        return len(self.done) == self.shards
 
-    def _find_done(self, noted: Mapping[int, Done]) -> None:
-        """Find the done shards: noted in the manifest or in a progress file, with all files present."""
-        known = dict(noted)
+    def missing(self) -> Iterator[Shard]:
+        """The shards that are not done, read from the plan one by one."""
+        for entry in self._plan():
+            if isinstance(entry, PlannedShard) and entry.shard.number not in self.done:
+                yield entry.shard
+
+    def input_difference(self, inputs: Sequence[Input]) -> str | None:
+        """How the inputs differ from those of the plan; None if they do not."""
+        planned = (entry for entry in self._plan() if isinstance(entry, Input))
+        if all(one == other for one, other in zip_longest(planned, inputs)):
+            return None
+        before = {entry.name: entry for entry in self._plan() if isinstance(entry, Input)}
+        now = {file.name: file for file in inputs}
+        for name in (*before, *now):
+            if name not in now or name not in before:
+                return f"{name} is {'no longer' if name in before else 'now'} among its inputs"
+            if before[name] != now[name]:
+                return f"its input {name} has changed"
+        return "its inputs were in another order"
+
+    def _plan(self) -> Iterator[Input | PlannedShard]:
+        try:
+            yield from read_plan(self.output)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise _damaged(self.output.name, PLAN) from None
+
+    def reload(self) -> None:
+        """Find the done shards in the folder alone: noted in the plan or in a progress file, with all files present."""
+        self.done.clear()
+        if job_of_plan(self.output) != self.id:
+            return
+        noted, shards = self._progress(), 0
+        documents, rejected = self.output.sizes(DOCUMENTS), self.output.sizes(REJECTED)
+        for entry in self._plan():
+            if isinstance(entry, PlannedShard):
+                shards, name = shards + 1, entry.shard.name
+                done = noted.get(entry.shard.number) or self._result(entry)
+                if done is None or documents.get(f"{name}.{self.settings.format}") != done.bytes:
+                    continue
+                if not done.rejected or f"{name}.jsonl" in rejected:
+                    self.done[done.number] = done
+        if shards != self.shards:
+            raise _damaged(self.output.name, PLAN)
+
+    def _progress(self) -> dict[int, ShardResult]:
+        """The progress notes of this job."""
+        noted: dict[int, ShardResult] = {}
         for name in filter(_is_ours, self.output.sizes(PROGRESS)):
             note = self.output.read(f"{PROGRESS}/{name}")
             with suppress(ValueError, TypeError, AttributeError):  # an invalid note: its shard is repeated
                 record = json.loads(note or b"{}")
                 if record.pop("job", None) == self.id:
-                    done = Done.from_json(record)
-                    known[done.number] = done
-        documents, rejected = self.output.sizes(DOCUMENTS), self.output.sizes(REJECTED)
-        for shard in self.plan.shards:
-            done = known.get(shard.number)
-            if done is None or documents.get(f"{shard.name}.{self.settings.format}") != done.bytes:
-                continue
-            if not done.rejected or f"{shard.name}.jsonl" in rejected:
-                self.done[shard.number] = done
+                    done = ShardResult.from_json(record)
+                    noted[done.number] = done
+        return noted
+
+    def _result(self, entry: PlannedShard) -> ShardResult | None:
+        """The counts of a shard in the plan, if it was done."""
+        if entry.result is None:
+            return None
+        try:
+            return ShardResult.from_json({"number": entry.shard.number, **entry.result})
+        except TypeError:
+            raise _damaged(self.output.name, PLAN) from None
 
     def _remove_strays(self) -> None:
         """Remove files of no finished shard: leftovers of killed writers and of an abandoned job."""
         self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
-        ours = {self.plan.shards[number].name for number in self.done}
+        ours = set(map(shard_name, self.done))
         for below in (DOCUMENTS, REJECTED, PROGRESS):
             names = filter(_is_ours, self.output.sizes(below))
             self.output.remove(below, [name for name in names if name.partition(".")[0] not in ours])
 
-    def reload(self) -> None:
-        """Read the state from the folder alone, ignoring reports of workers."""
-        self.done.clear()
-        record = read_manifest(self.output)
-        self._find_done(Manifest.parse(record, self.output.name).done if record is not None else {})
-
     def finish(self) -> None:
-        """Complete the manifest with all notes, and remove leftovers of dead workers."""
+        """Complete the plan and the manifest with all notes, and remove leftovers of dead workers."""
+        results = {number: asdict(done) for number, done in self.done.items()}
+        for result in results.values():
+            del result["number"]
+        write_results(self.output, results)
         self.write_manifest()
         self.output.sweep(DOCUMENTS, REJECTED, PROGRESS)
         self.output.remove(PROGRESS, list(self.output.sizes(PROGRESS)))
 
     def write_manifest(self) -> None:
-        plan = asdict(self.plan)
-        for shard in plan["shards"]:
-            done = self.done.get(shard["number"])
-            shard["result"] = done and {name: value for name, value in asdict(done).items() if name != "number"}
         manifest = {
             "format": FORMAT,
             "version": VERSION,
             "job": self.id,
-            "complete": not self.missing,
+            "complete": self.is_complete,
             "versions": _versions(),
             "model": self.model,
             "options": self.settings.to_json(),
             "totals": self.totals(),
-            **plan,
         }
         with self.output.writing(MANIFEST) as stream:
             stream.write(json.dumps(manifest, indent=1).encode() + b"\n")
@@ -149,7 +293,13 @@ class Job:
     def totals(self) -> dict[str, int]:
         counted = ("documents", "rejected", "mentions", "words")
         sums = {name: sum(getattr(done, name) for done in self.done.values()) for name in counted}
-        return {"shards": len(self.plan.shards), **sums}
+        return {"shards": self.shards, **sums}
+
+
+def _holds_others(output: Folder) -> bool:
+    """Whether a folder without a manifest holds anything but the plan of a job that ended before it had one."""
+    names = output.names()
+    return bool(names - {PLAN}) or (PLAN in names and job_of_plan(output) is None)
 
 
 def _is_ours(name: str) -> bool:
@@ -165,3 +315,122 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
+
+
+# -- running it --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a job."""
+
+    shards: int
+    """The number of finished shards, out of …"""
+    total: int
+    words: int
+    """… and the number of words annotated in this run."""
+
+
+@dataclass(frozen=True)
+class JobSummary:
+    """What a job has written, in all its runs."""
+
+    documents: int
+    rejected: int
+    mentions: int
+    words: int
+    shards: int
+    resumed: int
+    """The number of shards finished before this run."""
+    notes: tuple[str, ...] = ()
+
+
+def run_job(
+    engine: Engine,
+    output: Folder,
+    settings: JobSettings,
+    model: str,
+    inputs: Sequence[Input],
+    force: bool,
+    notes: Sequence[str],
+    on_progress: Callable[[Progress], None],
+) -> JobSummary:
+    """Run a job until it is finished or stopped."""
+    annotator = load(model, engine.device)
+    annotator.options(**settings.annotator_options)
+    with output.created():
+        about = {"name": model, "hash": hash_of(model)}
+        try:
+            job = Job.open(output, about, settings, inputs, force=force)
+        except OSError as error:
+            raise JobError(f"{_reason(error, output)}; nothing is annotated yet") from None
+        resumed = len(job.done)
+        try:
+            _annotate(job, engine, annotator, on_progress)
+        except (HyperspanError, OSError) as error:
+            with suppress(OSError):
+                job.reload()
+            raise JobError(
+                f"{_reason(error, output)}; {len(job.done):,} of {job.shards:,} shards are finished and "
+                "kept, and the same command resumes the others"
+            ) from None
+    untagged = sum(done.untagged for done in job.done.values())
+    if untagged and annotator.reads_tags:
+        missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents lack"
+        notes = (*notes, f"{missing}; expect it to find less")
+    finished = job.done.values()
+    if note := foreign_note(
+        annotator.card, sum(done.foreign for done in finished), sum(done.judged for done in finished)
+    ):
+        notes = (*notes, note)
+    return _summary(job, resumed, notes)
+
+
+def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Callable[[Progress], None]) -> None:
+    """Annotate missing shards until there are none."""
+    progress = Progress(len(job.done), job.shards, 0)
+    unfinished = 0  # words of the current shard
+
+    def add_words(words: int) -> None:
+        nonlocal unfinished
+        unfinished += words
+        on_progress(replace(progress, words=progress.words + unfinished))
+
+    missing = not job.is_complete
+    if missing:
+        for done in engine.run(job, annotator, add_words):
+            progress, unfinished = replace(progress, shards=progress.shards + 1, words=progress.words + done.words), 0
+            on_progress(progress)
+        job.reload()
+        if not job.is_complete:
+            raise JobError(
+                f"{job.shards - len(job.done):,} shards that workers have written are not in {job.output.name}; "
+                "name a folder or URL that all machines share"
+            )
+    if missing or job.output.sizes(PROGRESS):
+        job.finish()
+
+
+def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:
+    totals = job.totals()
+    if totals["rejected"] and not totals["documents"]:
+        reason = next(done.first_reason for done in job.done.values() if done.rejected)
+        raise JobError(
+            f"all records ({totals['rejected']:,}) were rejected, the first because {reason}; see {job.output.name}/{REJECTED}"
+        )
+    column = job.settings.columns.id
+    if (
+        column != Columns.id
+        and totals["documents"]
+        and all(done.without_id == done.documents for done in job.done.values())
+    ):
+        notes = (*notes, f"no document has a name under {column!r} (--id-column); their ids are empty")
+    return JobSummary(**totals, resumed=resumed, notes=tuple(notes))
+
+
+def _reason(error: HyperspanError | OSError, output: Folder) -> str:
+    if isinstance(error, HyperspanError):
+        return str(error)
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    said = (error.strerror or str(error) or type(error).__name__).partition("\n")[0].removesuffix(".")
+    return f"{output.name} cannot be written ({said}){': make room' if full else ''}"

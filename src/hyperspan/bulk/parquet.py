@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hyperspan.bulk.places import opened
+from hyperspan.bulk.inputs import opened
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.tables import Columns

@@ -1,40 +1,24 @@
-"""Divide inputs into shards by content alone, so that any run with any number of workers makes the same shards."""
+"""Divide inputs into shards by content alone, so that any run with any number of workers makes the same shards.
+
+The plan is a file of lines, plan.jsonl: first whose it is, then each input before the shards with its records. It is
+written and read line by line, so that a million inputs need no memory.
+"""
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
-from typing import IO, Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
+from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
-from hyperspan.bulk.places import opened
-from hyperspan.corpora.source import LONGEST_LINE, Source
-from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, read_header, rows_of
+from hyperspan.bulk.records import InputPiece, header_in, raw_records, unpacked
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 
 T = TypeVar("T")
-
-
-class DamagedError(InputError):
-    """A compressed file that cannot be decompressed."""
-
-
-@dataclass(frozen=True)
-class InputPiece:
-    """A range of records of an input: bytes of its decompressed lines, rows, or the whole file."""
-
-    input: int
-    """Its index among the inputs."""
-    start: int
-    end: int
-    first: int = 1
-    """The number of its first line or row, from 1."""
-    checksum: int | None = None
-    """The checksum of its bytes, if it has lines: they must not change."""
+PLAN, FORMAT = "plan.jsonl", "hyperspan-bulk-plan"
 
 
 @dataclass(frozen=True)
@@ -46,7 +30,12 @@ class Shard:
 
     @property
     def name(self) -> str:
-        return f"part-{self.number:05}"
+        return shard_name(self.number)
+
+
+def shard_name(number: int) -> str:
+    """The name of a shard's files, without their suffixes."""
+    return f"part-{number:05}"
 
 
 @dataclass(frozen=True)
@@ -63,140 +52,150 @@ class ShardLimits:
 
 
 COLUMNS = Columns()
+Sized = tuple[InputPiece, int, int]
+"""A piece, its number of records, and its bytes as counted for a shard."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """All inputs of a job, and its shards."""
+def shards_of(inputs: Iterable[Input], limits: ShardLimits, columns: Columns = COLUMNS) -> Iterator[Shard]:
+    """The shards of the inputs. Reads JSON Lines, tables and lines once, but only sizes of Parquet and text."""
+    number = 0
+    held: list[InputPiece] = []
+    records = size = 0
+    for file in inputs:
+        for piece, more, larger in cut(file, limits, columns):
+            if held and (records + more > limits.records or size + larger > limits.bytes):
+                yield Shard(number, tuple(held))
+                number, held, records, size = number + 1, [], 0, 0
+            held.append(piece)
+            records, size = records + more, size + larger
+    if held:
+        yield Shard(number, tuple(held))
 
-    inputs: tuple[Input, ...]
-    shards: tuple[Shard, ...]
 
-    def inputs_of(self, shard: Shard) -> dict[int, Input]:
-        """The inputs of a shard, by index."""
-        return {piece.input: self.inputs[piece.input] for piece in shard.pieces}
+def cut(file: Input, limits: ShardLimits, columns: Columns) -> Iterator[Sized]:
+    """The pieces of an input, none larger than a shard."""
+    if file.kind == "parquet":
+        yield from _cut_rows(file, limits, columns)
+    elif file.kind == "text":
+        yield InputPiece(file, 0, file.bytes), 1, file.bytes
+    else:
+        yield from _cut_records(file, limits, columns)
 
-    @staticmethod
-    def from_json(record: dict[str, Any]) -> Plan:
-        """The plan from its `asdict` form; raises KeyError, TypeError or ValueError if it is invalid."""
-        plan = Plan(
-            tuple(with_all_fields(Input, file) for file in record["inputs"]),
-            tuple(
-                Shard(shard["number"], tuple(with_all_fields(InputPiece, piece) for piece in shard["pieces"]))
-                for shard in record["shards"]
-            ),
-        )
-        for number, shard in enumerate(plan.shards):
-            if type(shard.number) is not int or shard.number != number:
-                raise ValueError(f"expected shard {number}, got {shard.number!r}")
-            for piece in shard.pieces:
-                if {type(value) for value in (piece.input, piece.start, piece.end, piece.first)} != {int}:
-                    raise TypeError(f"expected whole numbers in shard {number}, got {piece}")
-                if not 0 <= piece.input < len(plan.inputs):
-                    raise ValueError(f"expected one of {len(plan.inputs)} inputs in shard {number}, got {piece.input}")
-        return plan
+
+def _cut_rows(file: Input, limits: ShardLimits, columns: Columns) -> Iterator[Sized]:
+    from hyperspan.bulk.parquet import rows_and_bytes
+
+    rows, size = rows_and_bytes(file.name, columns)
+    step = max(min(limits.records, limits.bytes * rows // max(size, 1)), 1)
+    for start in range(0, rows, step):
+        end = min(start + step, rows)
+        yield InputPiece(file, start, end, start + 1), end - start, size * (end - start) // rows
+
+
+def _cut_records(file: Input, limits: ShardLimits, columns: Columns) -> Iterator[Sized]:
+    """The pieces of lines, or of the rows of a table after its header."""
+    with unpacked(file.name) as stream:
+        header, end, taken = header_in(file, stream, columns)
+        start, first = end, taken + 1
+        records = checksum = 0
+        for raw in raw_records(file, stream, header, end, taken):
+            if records and (records >= limits.records or raw.end - start > limits.bytes):
+                yield InputPiece(file, start, end, first, checksum), records, end - start
+                start, first, records, checksum = end, taken + 1, 0, 0
+            end, taken, records, checksum = raw.end, raw.taken, records + 1, raw.checksum_after(checksum)
+        if records:
+            yield InputPiece(file, start, end, first, checksum), records, end - start
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+class PlannedShard(NamedTuple):
+    """A shard of a plan, and its counts if it was done when the plan was last written."""
+
+    shard: Shard
+    result: dict[str, Any] | None
+
+
+def write_plan(output: Folder, job: str, inputs: Iterable[Input], limits: ShardLimits, columns: Columns) -> int:
+    """Plan a job and write the plan; return the number of shards."""
+    shards = 0
+    numbers: dict[str, int] = {}
+    with output.writing(PLAN) as stream:
+
+        def noted() -> Iterator[Input]:
+            for number, file in enumerate(inputs):
+                stream.write(_line({"input": number, **asdict(file)}))
+                numbers[file.name] = number
+                yield file
+
+        stream.write(_line({"format": FORMAT, "job": job}))
+        for shard in shards_of(noted(), limits, columns):
+            pieces = [asdict(piece) | {"input": numbers[piece.input.name]} for piece in shard.pieces]
+            stream.write(_line({"shard": shard.number, "pieces": pieces, "result": None}))
+            shards += 1
+            last = shard.pieces[-1].input.name  # the next shard may go on with it
+            for name in {piece.input.name for piece in shard.pieces} - {last}:
+                del numbers[name]
+    return shards
+
+
+def write_results(output: Folder, results: Mapping[int, dict[str, Any]]) -> None:
+    """Write the plan again, with the counts of all shards."""
+    with output.writing(PLAN) as stream:
+        for line in output.lines(PLAN):
+            record = json.loads(line)
+            stream.write(_line(record | {"result": results.get(record["shard"])}) if "shard" in record else line)
+
+
+def job_of_plan(output: Folder) -> str | None:
+    """The job that the plan in a folder belongs to; None if there is no plan."""
+    try:
+        record = json.loads(next(iter(output.lines(PLAN)), b""))
+        return record["job"] if record["format"] == FORMAT else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def read_plan(output: Folder) -> Iterator[Input | PlannedShard]:
+    """The inputs and shards of a plan, in its order; raises KeyError, TypeError or ValueError if it is damaged."""
+    inputs = shards = 0
+    held: dict[int, Input] = {}
+    lines = iter(output.lines(PLAN))
+    next(lines)
+    for line in lines:
+        record = json.loads(line)
+        if "shard" in record:
+            planned = _planned(record, shards, held)
+            yield planned
+            shards += 1
+            last = record["pieces"][-1]["input"]
+            held = {number: file for number, file in held.items() if number >= last}
+        else:
+            if record.pop("input") != inputs:
+                raise ValueError(f"expected input {inputs}")
+            held[inputs] = with_all_fields(Input, record)
+            yield held[inputs]
+            inputs += 1
+
+
+def _planned(record: dict[str, Any], number: int, inputs: Mapping[int, Input]) -> PlannedShard:
+    if type(record["shard"]) is not int or record["shard"] != number:
+        raise ValueError(f"expected shard {number}, got {record['shard']!r}")
+    pieces = tuple(with_all_fields(InputPiece, piece | {"input": inputs[piece["input"]]}) for piece in record["pieces"])
+    for piece in pieces:
+        if {type(value) for value in (piece.start, piece.end, piece.first)} != {int}:
+            raise TypeError(f"expected whole numbers in shard {number}, got {piece}")
+    return PlannedShard(Shard(number, pieces), record["result"])
 
 
 def with_all_fields(cls: type[T], record: dict[str, Any]) -> T:
     """A dataclass from a record; raises TypeError if a field is missing, even one with a default, or unknown."""
-    made = cls(**record)
-    if len(record) < len(vars(made)):
-        raise TypeError(f"expected all of {', '.join(vars(made))}, got {', '.join(record)}")
-    return made
+    names = cls.__dataclass_fields__  # type: ignore[attr-defined]
+    if record.keys() != names.keys():
+        raise TypeError(f"expected {', '.join(names)}, got {', '.join(record)}")
+    return cls(**record)
 
 
-Sized = tuple[InputPiece, int, int]
-"""A piece, its number of records, and its bytes as counted for a shard."""
-Map = Callable[[Callable[[Any], list[Sized]], Iterable[Any]], Iterable[list[Sized]]]
-"""Like `map`, in the same order; an engine may distribute it over machines."""
-
-
-def make_plan(inputs: Sequence[Input], limits: ShardLimits, columns: Columns = COLUMNS, each: Map = map) -> Plan:
-    """Plan the shards of the inputs. Reads JSON Lines, tables and lines once, but only sizes of Parquet and text."""
-    shards: list[Shard] = []
-    held: list[InputPiece] = []
-    records = size = 0
-    for pieces in each(partial(cut, limits=limits, columns=columns), list(enumerate(inputs))):
-        for piece, more, larger in pieces:
-            if held and (records + more > limits.records or size + larger > limits.bytes):
-                shards.append(Shard(len(shards), tuple(held)))
-                held, records, size = [], 0, 0
-            held.append(piece)
-            records, size = records + more, size + larger
-    if held:
-        shards.append(Shard(len(shards), tuple(held)))
-    return Plan(tuple(inputs), tuple(shards))
-
-
-def cut(numbered: tuple[int, Input], limits: ShardLimits, columns: Columns) -> list[Sized]:
-    """The pieces of an input, none larger than a shard."""
-    number, file = numbered
-    if file.kind == "parquet":
-        from hyperspan.bulk.parquet import rows_and_bytes
-
-        rows, size = rows_and_bytes(file.name, columns)
-        step = max(min(limits.records, limits.bytes * rows // max(size, 1)), 1)
-        pieces = (InputPiece(number, start, min(start + step, rows), start + 1) for start in range(0, rows, step))
-        return [(piece, piece.end - piece.start, size * (piece.end - piece.start) // rows) for piece in pieces]
-    if file.kind == "text":
-        return [(InputPiece(number, 0, file.bytes), 1, file.bytes)]
-    with unpacked(file.name) as stream:
-        if file.kind in TABLES:
-            lines = TableLines(Source(file.name), stream)
-            return list(_cut_rows(number, lines, read_header(file.name, lines, file.kind, columns), limits))
-        return list(_cut_lines(number, stream, limits))
-
-
-def _cut_lines(number: int, stream: IO[bytes], limits: ShardLimits) -> Iterator[Sized]:
-    start = end = checksum = lines = 0
-    first, at_start = 1, True
-    for part in parts_of(stream):
-        if at_start and lines and (lines >= limits.records or end + len(part) - start > limits.bytes):
-            yield InputPiece(number, start, end, first, checksum), lines, end - start
-            start, first, lines, checksum = end, first + lines, 0, 0
-        end, lines = end + len(part), lines + at_start
-        checksum = zlib.crc32(part, checksum)
-        at_start = part.endswith(b"\n")
-    if lines:
-        yield InputPiece(number, start, end, first, checksum), lines, end - start
-
-
-def _cut_rows(number: int, lines: TableLines, header: Header, limits: ShardLimits) -> Iterator[Sized]:
-    """The pieces of a table after its header, none larger than a shard."""
-    start = end = len(lines.take())
-    rows = checksum = 0
-    ended = lines.taken
-    first = ended + 1
-    for _ in rows_of(lines, header):
-        raw = lines.take()
-        if rows and (rows >= limits.records or end + len(raw) - start > limits.bytes):
-            yield InputPiece(number, start, end, first, checksum), rows, end - start
-            start, first, rows, checksum = end, ended + 1, 0, 0
-        end, rows, checksum, ended = end + len(raw), rows + 1, zlib.crc32(raw, checksum), lines.taken
-    if rows:
-        yield InputPiece(number, start, end, first, checksum), rows, end - start
-
-
-def parts_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; those over :data:`hyperspan.corpora.source.LONGEST_LINE` bytes come in several parts."""
-    return iter(lambda: stream.readline(LONGEST_LINE), b"")
-
-
-@contextmanager
-def unpacked(name: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed if gzipped, whatever its name."""
-    with opened(name) as raw:
-        if cast(Any, raw).peek(2)[:2] != b"\x1f\x8b":
-            yield raw
-            return
-        with unpacking(name), gzip.GzipFile(fileobj=raw) as stream:
-            yield cast(IO[bytes], stream)
-
-
-@contextmanager
-def unpacking(name: str) -> Iterator[None]:
-    """Turn errors inside this context into "this file cannot be decompressed"."""
-    try:
-        yield
-    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise DamagedError(f"{name} cannot be unpacked ({error}); check that it is complete") from None
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record).encode() + b"\n"

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from multiprocessing import Pipe
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 from hyperspan.bulk.compute import ModelComputer, computer_of
 from hyperspan.bulk.engine import Backlog
 from hyperspan.bulk.job import Job
-from hyperspan.bulk.plan import Shard, Sized
+from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.remote import WINDOW, Seconds
 from hyperspan.bulk.requests import Answer, BatchRequest
-from hyperspan.bulk.shards import Done, JobSettings
+from hyperspan.bulk.shards import JobSettings, ShardResult
 from hyperspan.bulk.worker import Finished, ShardTask, WorkerStart
 from hyperspan.errors import HyperspanError, InputError, JobError
 from hyperspan.runtime.folders import folder_of
@@ -90,10 +90,7 @@ class PoolEngine:
         self.threads = threads_on(device)
         self.statistics = PoolStatistics()
 
-    def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
-        return map(cut, items)
-
-    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
+    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[ShardResult]:
         folder = str(folder_of(job.model["name"]))
         computer, start = computer_and_start(annotator, self.device, folder, job.settings, job.output.name, job.id)
         pool = _Pool(job, start, ComputingThreads(computer, self.threads, self.statistics))
@@ -217,9 +214,9 @@ class _Pool:
     members: dict[Connection, WorkerProcess] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.backlog = Backlog(deque(self.job.missing))
+        self.backlog = Backlog(deque(self.job.missing()))
 
-    def run(self, workers: int) -> Iterator[Done]:
+    def run(self, workers: int) -> Iterator[ShardResult]:
         while self.backlog.waiting or any(member.shard for member in self.members.values()):
             for connection in wait(list(self.members), PATIENCE):
                 assert isinstance(connection, Connection)
@@ -238,13 +235,13 @@ class _Pool:
             if self.backlog.waiting and member.started and member.shard is None:
                 shard = self.backlog.waiting.popleft()
                 counts.begun = counts.begun or time.perf_counter()
-                member.give(ShardTask(shard, self.job.plan.inputs_of(shard)))
+                member.give(ShardTask(shard))
         starting = sum(not member.started for member in self.members.values())
         for _ in range(min(workers - len(self.members), len(self.backlog.waiting) - starting)):
             member = WorkerProcess(self.start)
             self.members[member.connection] = member
 
-    def _heard(self, member: WorkerProcess) -> Done | None:
+    def _heard(self, member: WorkerProcess) -> ShardResult | None:
         """Handle a message of a worker: it has started, a request, or the result of its shard."""
         try:
             message = member.connection.recv()

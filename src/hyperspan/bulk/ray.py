@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from hyperspan import __version__
-from hyperspan.bulk.engine import TRIES, Backlog, WorkerDiedError
+from hyperspan.bulk.engine import Backlog, WorkerDiedError
 from hyperspan.bulk.job import Job, model_files
-from hyperspan.bulk.plan import Shard, Sized
+from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.pool import cpu_count
 from hyperspan.bulk.ray_workers import FedWorker, Worker
-from hyperspan.bulk.shards import Done
+from hyperspan.bulk.shards import ShardResult
 from hyperspan.errors import HyperspanError, InputError, JobError, require
 from hyperspan.kernels.choice import environment
 
@@ -84,25 +84,7 @@ class RayEngine:
 
             ray.shutdown()
 
-    def each(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterable[list[Sized]]:
-        """Plan on the cluster if there is one, since it may have far more inputs than this machine can read."""
-        if self.address == "local":
-            return map(cut, items)
-        return self._on_cluster(cut, items)
-
-    def _on_cluster(self, cut: Callable[[Any], list[Sized]], items: Iterable[Any]) -> Iterator[list[Sized]]:
-        ray = self._ray()
-        remote = ray.remote(num_cpus=1, max_retries=TRIES)(cut_one)
-        running: deque[Any] = deque()
-        at_once = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        for item in items:
-            if len(running) >= at_once:
-                yield _result(ray, running.popleft())
-            running.append(remote.remote(cut, item))
-        while running:
-            yield _result(ray, running.popleft())
-
-    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[Done]:
+    def run(self, job: Job, annotator: Annotator, on_words: Callable[[int], None]) -> Iterator[ShardResult]:
         files = model_files(job.model["name"])
         ray = self._ray(sum(map(len, files.values())))
         kind = "GPU" if self.worker_device.startswith("cuda") else "CPU"
@@ -110,7 +92,7 @@ class RayEngine:
         if kind == "GPU" and not there:
             raise InputError(f"the device is {self.worker_device}, but the cluster has no GPU; leave --device out")
         feeders = self.feeders or (feeders_of(ray.nodes()) if kind == "GPU" else 0)
-        pool = _RayPool(ray, job, self.worker_device, ray.put(files), feeders, Backlog(deque(job.missing)))
+        pool = _RayPool(ray, job, self.worker_device, ray.put(files), feeders, Backlog(deque(job.missing())))
         try:
             yield from pool.run(self.workers or max(there, 1))
         finally:
@@ -136,11 +118,6 @@ class RayEngine:
         return ray
 
 
-def cut_one(cut: Callable[[Any], list[Sized]], item: Any) -> list[Sized]:
-    """One step of `map`."""
-    return cut(item)
-
-
 def feeders_of(nodes: Iterable[dict[str, Any]]) -> int:
     """The number of feeders per GPU: the CPUs of its node minus one, shared evenly by its GPUs."""
     resources = [node["Resources"] for node in nodes if node["Alive"] and node["Resources"].get("GPU")]
@@ -164,7 +141,7 @@ class _RayPool:
     share: int = 1
     """The maximum number of concurrent shards per actor."""
 
-    def run(self, workers: int) -> Iterator[Done]:
+    def run(self, workers: int) -> Iterator[ShardResult]:
         self.share = max(1, min(self.feeders, math.ceil(len(self.backlog.waiting) / workers)))
         self._fill(workers)
         waited = False
@@ -181,7 +158,7 @@ class _RayPool:
                 _log.warning("hyperspan: the cluster has nothing free for a worker yet; waiting for it")
         self.backlog.check()
 
-    def _outcome(self, reference: Any, actor: Any, shard: Shard | None) -> Done | None:
+    def _outcome(self, reference: Any, actor: Any, shard: Shard | None) -> ShardResult | None:
         """Handle the result of a shard or a start; give the actor its next shards, or release it."""
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
@@ -207,7 +184,7 @@ class _RayPool:
                     f"a worker has hyperspan {result}, and this is {__version__}; install the same on all machines"
                 )
         self._give(actor)
-        return None if shard is None else cast("Done | None", result)
+        return None if shard is None else cast("ShardResult | None", result)
 
     def _fill(self, workers: int) -> None:
         """Start actors while there are shards for them; each gets shards only after it has started."""
@@ -228,7 +205,7 @@ class _RayPool:
         given = [shard for other, shard in self.running.values() if other is actor and shard]
         while waiting and len(given) < self.share and not (given and (suspect(given[0]) or suspect(waiting[0]))):
             given.append(waiting.popleft())
-            reference = actor.annotate.remote(given[-1], self.job.plan.inputs_of(given[-1]))
+            reference = actor.annotate.remote(given[-1])
             self.running[reference] = (actor, given[-1])
         if not given:
             self._release(actor)
@@ -241,19 +218,6 @@ class _RayPool:
     def close(self) -> None:
         for actor in list(self.alive):
             self._release(actor)
-
-
-def _result(ray: Any, reference: Any) -> Any:
-    from ray.exceptions import RayError, RayTaskError
-
-    try:
-        return ray.get(reference)
-    except RayTaskError as error:
-        raise _cause(error) from None
-    except RayError as error:
-        raise JobError(
-            f"the cluster failed ({str(error).strip().partition(chr(10))[0]}); run the same command again"
-        ) from None
 
 
 def _cause(error: Any) -> Exception:

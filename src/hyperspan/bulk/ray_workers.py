@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from hyperspan import __version__
 from hyperspan.bulk.engine import TRIES, WorkerDiedError, cannot_start
 from hyperspan.bulk.folder import folder_at
-from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.pool import (
     ComputingThreads,
@@ -27,7 +26,7 @@ from hyperspan.bulk.pool import (
     computer_and_start,
     threads_on,
 )
-from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
+from hyperspan.bulk.shards import JobSettings, ShardResult, annotate_shard
 from hyperspan.bulk.worker import LOST, Finished, ShardTask
 from hyperspan.kernels.threads import use_threads
 from hyperspan.runtime.loading import load
@@ -64,8 +63,8 @@ class Worker:
         self.annotator = annotator_of(files, device)
         return __version__
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
-        return annotate_shard(self.annotator, inputs, shard, self.settings, folder_at(self.output), self.job)
+    def annotate(self, shard: Shard) -> ShardResult:
+        return annotate_shard(self.annotator, shard, self.settings, folder_at(self.output), self.job)
 
 
 class FedWorker(Worker):
@@ -82,9 +81,9 @@ class FedWorker(Worker):
         self._idle: SimpleQueue[WorkerProcess] = SimpleQueue()
         return version
 
-    def annotate(self, shard: Shard, inputs: dict[int, Input]) -> Done:
+    def annotate(self, shard: Shard) -> ShardResult:
         feeder = self._feeder()
-        feeder.give(ShardTask(shard, inputs))
+        feeder.give(ShardTask(shard))
         try:
             message = self._computing.serve(feeder)
         except LOST:

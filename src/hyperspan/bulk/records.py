@@ -1,31 +1,100 @@
-"""Read documents from the pieces of inputs; invalid records are returned with the reason, never dropped silently."""
+"""The records of inputs: cut from bytes, then read as documents; invalid ones are returned with the reason.
+
+Planning counts the raw records of a file, and reading reads the same ones again.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import math
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
-from hyperspan.bulk import plan
-from hyperspan.bulk.inputs import Input
-from hyperspan.bulk.places import readable, stamp_of
-from hyperspan.bulk.plan import DamagedError, InputPiece, parts_of, unpacked, unpacking
+from hyperspan.bulk.inputs import Input, opened, readable, stamp_of
 from hyperspan.corpora.file_types import HEAD_BYTES, why_not_text
 from hyperspan.corpora.json_records import WrongValueError, shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, document_of_row, read_header, rows_of
 from hyperspan.errors import EXIT_EXCEPTIONS, CorpusError, HyperspanError, InputError
 from hyperspan.types import Document
 
 _T = TypeVar("_T")
+
+
+class DamagedError(InputError):
+    """A compressed file that cannot be decompressed."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputPiece:
+    """A range of records of an input: bytes of its decompressed lines, rows, or the whole file."""
+
+    input: Input
+    start: int
+    end: int
+    first: int = 1
+    """The number of its first line or row, from 1."""
+    checksum: int | None = None
+    """The checksum of its records, if it has lines: they must not change."""
+
+
+class RawRecord(NamedTuple):
+    """A line, or a row of a table with the empty lines before it."""
+
+    line: int
+    """The number of its first line, from 1."""
+    taken: int
+    """The number of lines up to its end."""
+    end: int
+    """The number of bytes up to its end, after decompression."""
+    checksum: int
+    content: bytes | list[str] | csv.Error | None
+    """The line, the fields of the row or why there are none; None if the line is too long to be held."""
+
+    def checksum_after(self, before: int) -> int:
+        """The checksum of several records of which this is the last."""
+        return zlib.crc32(self.checksum.to_bytes(4), before)
+
+
+def raw_records(
+    file: Input, stream: IO[bytes], header: Header | None, start: int = 0, taken: int = 0
+) -> Iterator[RawRecord]:
+    """The records of a stream that is at byte `start`, after `taken` lines; the `header` is that of a table."""
+    return _raw_lines(stream, start, taken) if header is None else _raw_rows(file, stream, header, start, taken)
+
+
+def _raw_lines(stream: IO[bytes], end: int, number: int) -> Iterator[RawRecord]:
+    while line := stream.readline(LONGEST_LINE):
+        number, end, checksum = number + 1, end + len(line), zlib.crc32(line)
+        content: bytes | None = line
+        while not line.endswith(b"\n") and len(line) == LONGEST_LINE:
+            content, line = None, stream.readline(LONGEST_LINE)
+            end, checksum = end + len(line), zlib.crc32(line, checksum)
+        yield RawRecord(number, number, end, checksum, content)
+
+
+def _raw_rows(file: Input, stream: IO[bytes], header: Header, end: int, taken: int) -> Iterator[RawRecord]:
+    lines = TableLines(Source(file.name), stream, taken)
+    for number, row in rows_of(lines, header):
+        raw = lines.take()
+        end += len(raw)
+        yield RawRecord(number, lines.taken, end, zlib.crc32(raw), row)
+
+
+def header_in(file: Input, stream: IO[bytes], columns: Columns) -> tuple[Header | None, int, int]:
+    """The header at the beginning of a table, with its bytes and lines; nothing for lines."""
+    if file.kind not in TABLES:
+        return None, 0, 0
+    lines = TableLines(Source(file.name), stream)
+    return read_header(file.name, lines, file.kind, columns), len(lines.take()), lines.taken
 
 
 @dataclass(frozen=True)
@@ -63,25 +132,43 @@ class DocumentRecord:
         return Rejected(self.input, self.place, reason, record)
 
 
-def read_piece(file: Input, piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
+def read_piece(piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
     """The records of a piece, in order. Raises an error if the input has changed since the job was planned."""
+    file = piece.input
     if stamp_of(file.name) != (file.bytes, file.modified):
         raise _changed(file)
     if file.kind == "parquet":
-        yield from _rows(file, piece, columns)
+        yield from _rows(piece, columns)
     elif file.kind == "text":
         yield _whole(file)
     else:
-        of_table = _header(file, columns) if file.kind in TABLES else None
+        header = _header(file, columns)
         stream = _LAST.stream_of(file)
         with readable(file.name), unpacking(file.name):
             stream.seek(piece.start)
-            if of_table is not None:
-                yield from _table(
-                    file, piece, TableLines(Source(file.name), stream, piece.first - 1), of_table, columns
-                )
-            else:
-                yield from _lines(file, piece, stream, columns)
+            yield from _records(piece, stream, header, columns)
+
+
+def _header(file: Input, columns: Columns) -> Header | None:
+    if file.kind not in TABLES:
+        return None
+    with unpacked(file.name) as stream:
+        return header_in(file, stream, columns)[0]
+
+
+def _records(
+    piece: InputPiece, stream: IO[bytes], header: Header | None, columns: Columns
+) -> Iterator[DocumentRecord | Rejected]:
+    end, checksum = piece.start, 0
+    for raw in raw_records(piece.input, stream, header, piece.start, piece.first - 1):
+        end, checksum = raw.end, raw.checksum_after(checksum)
+        record = _line(piece.input, raw, columns) if header is None else _row(piece.input, raw, header, columns)
+        if record is not None:
+            yield record
+        if end >= piece.end:
+            break
+    if (end, checksum) != (piece.end, piece.checksum):
+        raise _changed(piece.input)
 
 
 class _Last:
@@ -123,9 +210,10 @@ def _whole(file: Input) -> DocumentRecord | Rejected:
     return _document_record(file, {}, None, lambda: Document(_text(raw.removeprefix(codecs.BOM_UTF8)), id=file.id))
 
 
-def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
+def _rows(piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
     from hyperspan.bulk.parquet import read_rows
 
+    file = piece.input
     for number, row in enumerate(read_rows(file.name, piece.start, piece.end), start=piece.first):
         place = {"row": number}
         if isinstance(row, ValueError):
@@ -135,54 +223,23 @@ def _rows(file: Input, piece: InputPiece, columns: Columns) -> Iterator[Document
             yield _document_record(file, place, record, partial(document_of, record, columns))
 
 
-def _lines(file: Input, piece: InputPiece, stream: IO[bytes], columns: Columns) -> Iterator[DocumentRecord | Rejected]:
-    number, position, checksum, at_start = piece.first - 1, piece.start, 0, True
-    for part in parts_of(stream):
-        position, checksum = position + len(part), zlib.crc32(part, checksum)
-        complete = part.endswith(b"\n") or len(part) < plan.LONGEST_LINE
-        number += at_start
-        if at_start and not complete:
-            yield Rejected(
-                file.name,
-                {"line": number},
-                f"the line has more than {plan.LONGEST_LINE // 2**20} MiB; cut it into several documents",
-            )
-        elif at_start:
-            line = part.removeprefix(codecs.BOM_UTF8) if number == 1 else part
-            if line.strip():
-                yield _line(file, {"line": number}, line, columns)
-        at_start = complete
-        if position >= piece.end:
-            break
-    if (position, checksum) != (piece.end, piece.checksum):
-        raise _changed(file)
+def _row(file: Input, raw: RawRecord, header: Header, columns: Columns) -> DocumentRecord | Rejected:
+    row = cast("list[str] | csv.Error", raw.content)
+    record = None if isinstance(row, csv.Error) else row
+    return _document_record(file, {"line": raw.line}, record, lambda: document_of_row(header.record(row), columns))
 
 
-def _header(file: Input, columns: Columns) -> Header:
-    with unpacked(file.name) as stream:
-        return read_header(file.name, TableLines(Source(file.name), stream), file.kind, columns)
-
-
-def _table(
-    file: Input, piece: InputPiece, lines: TableLines, header: Header, columns: Columns
-) -> Iterator[DocumentRecord | Rejected]:
-    position, checksum = piece.start, 0
-    for line, row in rows_of(lines, header) if piece.end > piece.start else ():
-        raw = lines.take()
-        position, checksum = position + len(raw), zlib.crc32(raw, checksum)
-        record = None if isinstance(row, csv.Error) else row
-        yield _document_record(file, {"line": line}, record, partial(_document_of_row, row, header, columns))
-        if position >= piece.end:
-            break
-    if (position, checksum) != (piece.end, piece.checksum):
-        raise _changed(file)
-
-
-def _document_of_row(row: list[str] | csv.Error, header: Header, columns: Columns) -> Document:
-    return document_of_row(header.record(row), columns)
-
-
-def _line(file: Input, place: dict[str, int], line: bytes, columns: Columns) -> DocumentRecord | Rejected:
+def _line(file: Input, raw: RawRecord, columns: Columns) -> DocumentRecord | Rejected | None:
+    """The record of a line; None if it is empty."""
+    place = {"line": raw.line}
+    if raw.content is None:
+        most = f"{LONGEST_LINE // 2**20} MiB"
+        return Rejected(file.name, place, f"the line has more than {most}; cut it into several documents")
+    line = cast(bytes, raw.content)
+    if raw.line == 1:
+        line = line.removeprefix(codecs.BOM_UTF8)
+    if not line.strip():
+        return None
     if file.kind == "lines":
         return _document_record(file, place, None, lambda: Document(_text(line).removesuffix("\n").removesuffix("\r")))
     record = _tried(file, place, None, lambda: value_of_line(_text(line)))
@@ -244,3 +301,23 @@ def _text(raw: bytes) -> str:
 
 def _changed(file: Input) -> InputError:
     return InputError(f"{file.name} has changed since the job was planned; start over with --force")
+
+
+@contextmanager
+def unpacked(name: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, decompressed if gzipped, whatever its name."""
+    with opened(name) as raw:
+        if cast(Any, raw).peek(2)[:2] != b"\x1f\x8b":
+            yield raw
+            return
+        with unpacking(name), gzip.GzipFile(fileobj=raw) as stream:
+            yield cast(IO[bytes], stream)
+
+
+@contextmanager
+def unpacking(name: str) -> Iterator[None]:
+    """Turn errors inside this context into "this file cannot be decompressed"."""
+    try:
+        yield
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise DamagedError(f"{name} cannot be unpacked ({error}); check that it is complete") from None

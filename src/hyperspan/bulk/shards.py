@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 from attrs import evolve
 
 from hyperspan.bulk.folder import Folder
-from hyperspan.bulk.inputs import Input, Kind
+from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.plan import Shard, ShardLimits, with_all_fields
 from hyperspan.bulk.records import DocumentRecord, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
@@ -66,7 +66,7 @@ class JobSettings:
 
 
 @dataclass
-class Done:
+class ShardResult:
     """Counts over a shard, collected while it is written."""
 
     number: int
@@ -88,9 +88,9 @@ class Done:
     """How many of these differ from the training text."""
 
     @staticmethod
-    def from_json(record: dict[str, Any]) -> Done:
+    def from_json(record: dict[str, Any]) -> ShardResult:
         """The counts from their `asdict` form; raises TypeError if a note is invalid."""
-        done = with_all_fields(Done, record)
+        done = with_all_fields(ShardResult, record)
         for name, value in record.items():
             if type(value) is not (str if name == "first_reason" else int):
                 raise TypeError(f"expected whole numbers and a reason, got {value!r:.80} as {name}")
@@ -123,22 +123,21 @@ class Done:
 
 def annotate_shard(
     annotator: Annotator,
-    inputs: Mapping[int, Input],
     shard: Shard,
     settings: JobSettings,
     output: Folder,
     job: str,
     on_words: Callable[[int], None] = lambda words: None,
-) -> Done:
+) -> ShardResult:
     """Annotate a shard and commit it: first rejected records, then documents, last the note that it is done.
 
     A killed shard leaves no note and is repeated; annotating it twice, even concurrently, gives the same files.
     """
-    done = Done(shard.number)
+    done, rejected_name = ShardResult(shard.number), f"{REJECTED}/{shard.name}.jsonl"
 
     def records() -> Iterator[DocumentRecord | Rejected]:
         for piece in shard.pieces:
-            for record in read_piece(inputs[piece.input], piece, settings.columns):
+            for record in read_piece(piece, settings.columns):
                 if isinstance(record, DocumentRecord):
                     done.untagged += not any(sentence.tags for sentence in record.document.sentences)
                     done.judge(annotator, record.document)
@@ -155,10 +154,11 @@ def annotate_shard(
             for record in annotated(annotator, records(), settings, count_words):
                 if (rejected := done.write(write, record)) is not None:
                     if rejected_records is None:
-                        name = f"{REJECTED}/{shard.name}.jsonl"
-                        rejected_records = uncommitted.enter_context(output.writing(name))
+                        rejected_records = uncommitted.enter_context(output.writing(rejected_name))
                     rejected_records.write(_rejected_line(rejected))
         done.bytes = stream.tell()
+        if rejected_records is None:
+            output.discard(rejected_name)  # that of an earlier attempt, which was killed between its two files
     with output.writing(f"{PROGRESS}/{shard.name}.json") as stream:
         stream.write(json.dumps({"job": job, **asdict(done)}).encode())
     return done

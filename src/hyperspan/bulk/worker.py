@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
 from hyperspan.bulk.folder import folder_at
-from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.records import close_inputs
 from hyperspan.bulk.remote import RemoteAnnotator, Seconds
 from hyperspan.bulk.requests import Answer, BatchRequest, ModelFacts, portable
-from hyperspan.bulk.shards import Done, JobSettings, annotate_shard
+from hyperspan.bulk.shards import JobSettings, ShardResult, annotate_shard
 from hyperspan.errors import EXIT_EXCEPTIONS
 
 LOST = (EOFError, OSError)
@@ -37,17 +36,16 @@ class WorkerStart:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """A shard to annotate, and its inputs."""
+    """A shard to annotate."""
 
     shard: Shard
-    inputs: dict[int, Input]
 
 
 @dataclass(frozen=True)
 class Finished:
     """A committed shard, and the time it took."""
 
-    done: Done
+    done: ShardResult
     seconds: Seconds
 
 
@@ -82,7 +80,7 @@ def work(connection: Connection) -> None:
         task: ShardTask = connection.recv()
         annotator.seconds, begun, before = Seconds(), time.perf_counter(), time.process_time()
         try:
-            done = annotate_shard(annotator, task.inputs, task.shard, start.settings, output, start.job)
+            done = annotate_shard(annotator, task.shard, start.settings, output, start.job)
         except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:

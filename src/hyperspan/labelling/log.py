@@ -11,7 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.errors import InputError
+from hyperspan.files import lock, sync_folder
 
 FORMAT, VERSION = "hyperspan-labelling", 1
 KEYS = ("model", "annotator", "labels", "texts", "tokens", "tokenizer")
@@ -32,14 +33,18 @@ class EventLog:
         except FileNotFoundError:
             raise InputError(f"{path.parent} is not a directory; create it first to write {path.name} there") from None
         try:
-            _lock(self._file, path)
+            lock(
+                self._file,
+                f"another process labels into {path.name.removesuffix('.log')} already; use the page that it has opened, "
+                "end it, or choose another output",
+            )
             lines, self._size = _whole_lines(self._file, path)
             entries = [_parsed(line, path, number) for number, line in enumerate(lines, start=1)]
             os.ftruncate(self._file, self._size)
             self.is_new = not entries
             if self.is_new:
                 self._write({"format": FORMAT, "version": VERSION} | header)
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
             self.header: Event = entries[0] if entries else header
             self.events: list[Event] = entries[1:]
             if entries:
@@ -84,22 +89,6 @@ def peek_header(path: Path) -> Event | None:
     return header
 
 
-def _lock(file: int, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # unavailable on this system
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise OutputExistsError(
-            f"another process labels into {path.name.removesuffix('.log')} already; use the page that it has opened, end it, or "
-            "choose another output"
-        ) from None
-    except OSError:  # a filesystem without locks
-        return
-
-
 def _whole_lines(file: int, path: Path) -> tuple[list[bytes], int]:
     """The lines of a log without a truncated one, and their total bytes."""
     content = b""
@@ -139,15 +128,3 @@ def _check_header(header: Event, path: Path) -> None:
         raise InputError(
             f"line 1 of {path} lacks {', '.join(missing)}; restore the file from a copy, or choose another output"
         )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a folder, so that the name of a new file is on disk too."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # not supported on this system
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
