@@ -9,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.baselines.biohd import TypeChains
-from hyperspan.baselines.biohd_tags import (
+from hyperspan.baselines.biohd import (
     BEGIN,
     BEGIN_D,
     BEGIN_H,
     TAGS,
+    TypeChains,
     may_follow,
     mentions_of_parts,
     segments_of_tags,

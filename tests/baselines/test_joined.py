@@ -10,8 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.baselines.joined import FoundPairs, JoinClassifier, PartCandidates
-from hyperspan.baselines.joining import joined_mentions, pairs_of, segments_of
+from hyperspan.baselines.joined import (
+    FoundPairs,
+    JoinClassifier,
+    PartCandidates,
+    joined_mentions,
+    pairs_of,
+    segments_of,
+)
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model

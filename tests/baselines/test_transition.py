@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.baselines.greedy import GreedySets
-from hyperspan.baselines.shift_reduce import NOTHING, SHIFT, derivations, mentions_of, oracle, valid_actions
-from hyperspan.baselines.transition import Transition
+from hyperspan.baselines.transition import NOTHING, SHIFT, Transition, derivations, mentions_of, oracle, valid_actions
 from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
 from hyperspan.nn import new_model
