@@ -32,12 +32,10 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn import ENCODERS, Abilities, Model
-from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Setting, discontinuous_bias
-from hyperspan.structures import Mention, MentionSet
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
+from hyperspan.nn.model import discontinuous_bias
+from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, parts_of, with_parts
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence

@@ -19,8 +19,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Encoder, Scorer
-from hyperspan.nn.batch import Batch
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import ScoreTensors, check_count, check_scores

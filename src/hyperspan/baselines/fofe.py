@@ -35,15 +35,12 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn import Abilities, Model
-from hyperspan.nn.batch import Batch
+from hyperspan.nn import Abilities, Batch, Model, Setting
 from hyperspan.nn.encoder import batch_layout
-from hyperspan.nn.model import Setting
 from hyperspan.nn.neural import NeuralEncoder
-from hyperspan.structures import Distribution, Mention, MentionSet
+from hyperspan.structures import Distribution, Loss, Mention, MentionSet
 from hyperspan.structures.common import in_float64
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
-from hyperspan.structures.losses import Loss
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

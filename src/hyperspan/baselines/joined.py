@@ -31,14 +31,11 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn import ENCODERS, Abilities, Model
-from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Setting
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
 from hyperspan.nn.segmental import SegmentalScorer
-from hyperspan.structures import Mention, MentionSet, SegmentalHypergraph
+from hyperspan.structures import Loss, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, with_parts
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence

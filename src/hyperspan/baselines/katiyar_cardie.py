@@ -40,11 +40,8 @@ from hyperspan.baselines.readings import Reading, pairs_of
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn import ENCODERS, Abilities, Model
-from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Setting
-from hyperspan.structures import Mention, MentionSet
-from hyperspan.structures.losses import Loss
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
+from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.mentions import AnyMention
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence

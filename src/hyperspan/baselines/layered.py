@@ -33,11 +33,9 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.transfer import to_device
 from hyperspan.kernels.word_lstm import word_states
-from hyperspan.nn import ENCODERS, Abilities, Model
-from hyperspan.nn.batch import Batch
-from hyperspan.structures import Distribution, Mention, MentionSet
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model
+from hyperspan.structures import Distribution, Loss, Mention, MentionSet
 from hyperspan.structures.common import check_count
-from hyperspan.structures.losses import Loss
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -28,8 +28,7 @@ from hyperspan.baselines.readings import Reading, Structure, check_reading, read
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Encoder, Scorer
-from hyperspan.nn.batch import Batch
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability

@@ -21,10 +21,9 @@ from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Encoder, Scorer
-from hyperspan.nn.batch import Batch
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, WeightColumns
-from hyperspan.structures import Distribution, Mention, MentionSet
+from hyperspan.structures import Distribution, Mention, MentionSet, PartialMarks
 from hyperspan.structures.common import (
     ScoreTensors,
     check_count,
@@ -39,7 +38,6 @@ from hyperspan.structures.common import (
     portions,
     span_score,
 )
-from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import tensor_masks
 from hyperspan.structures.graphs import Hyperedge, Hypergraph
 from hyperspan.structures.mentions import MentionSets, check_mentions

@@ -48,10 +48,8 @@ from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import is_asynchronous, to_device
-from hyperspan.nn import ENCODERS, Abilities, Model
-from hyperspan.nn.batch import Batch
-from hyperspan.structures import Mention, MentionSet
-from hyperspan.structures.losses import Loss
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model
+from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

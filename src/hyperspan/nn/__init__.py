@@ -12,11 +12,13 @@ from hyperspan.plugins import ENCODERS, MODELS, imported
 
 _HOME = {
     "Abilities": "abilities",
+    "Batch": "batch",
     "Encoder": "encoder",
     "EncoderAbilities": "abilities",
     "Model": "model",
     "Recognizer": "recognizer",
     "Scorer": "scorer",
+    "Setting": "model",
     "load_model": "folders",
     "new_model": "folders",
     "save_model": "folders",
@@ -26,11 +28,13 @@ __all__ = [
     "ENCODERS",
     "MODELS",
     "Abilities",
+    "Batch",
     "Encoder",
     "EncoderAbilities",
     "Model",
     "Recognizer",
     "Scorer",
+    "Setting",
     "load_model",
     "new_model",
     "save_model",
@@ -38,9 +42,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from hyperspan.nn.abilities import Abilities, EncoderAbilities
+    from hyperspan.nn.batch import Batch
     from hyperspan.nn.encoder import Encoder
     from hyperspan.nn.folders import load_model, new_model, save_model
-    from hyperspan.nn.model import Model
+    from hyperspan.nn.model import Model, Setting
     from hyperspan.nn.recognizer import Recognizer
     from hyperspan.nn.scorer import Scorer
 

@@ -16,9 +16,11 @@ _HOME = {
     "EdgeScores": "scores",
     "JointScores": "joint_scores",
     "JointSegmentalHypergraph": "joint",
+    "Loss": "losses",
     "Mention": "mentions",
     "MentionSet": "mentions",
     "NotSupportedError": "mentions",
+    "PartialMarks": "constraints",
     "SegmentalHypergraph": "segmental",
     "cross_entropy": "teaching",
     "negative_log_likelihood": "losses",
@@ -32,9 +34,11 @@ __all__ = [
     "EdgeScores",
     "JointScores",
     "JointSegmentalHypergraph",
+    "Loss",
     "Mention",
     "MentionSet",
     "NotSupportedError",
+    "PartialMarks",
     "SegmentalHypergraph",
     "cross_entropy",
     "negative_log_likelihood",
@@ -42,12 +46,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from hyperspan.structures.constraints import PartialMarks
     from hyperspan.structures.discontinuous import DiscontinuousHypergraph
     from hyperspan.structures.discontinuous_scores import DiscontinuousScores
     from hyperspan.structures.distribution import Distribution
     from hyperspan.structures.joint import JointSegmentalHypergraph
     from hyperspan.structures.joint_scores import JointScores
-    from hyperspan.structures.losses import negative_log_likelihood, softmax_margin
+    from hyperspan.structures.losses import Loss, negative_log_likelihood, softmax_margin
     from hyperspan.structures.mentions import Mention, MentionSet, NotSupportedError
     from hyperspan.structures.scores import EdgeScores
     from hyperspan.structures.segmental import SegmentalHypergraph
