@@ -26,11 +26,6 @@ TWO: MentionSet = frozenset({(1, 3, 0), (0, 4, 0)})
 FOUR: MentionSet = TWO | {(0, 3, 0), (1, 4, 0)}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def engine() -> None:
-    """Once is enough: there are no kernels here."""
-
-
 def random_separators(n: int, m: int, **options: str) -> MentionSeparators:
     generator = torch.Generator().manual_seed(1)
     return MentionSeparators(torch.randn(1, n + 1, 8, m, generator=generator, dtype=torch.float64), [n], **options)  # type: ignore[arg-type]

@@ -16,11 +16,6 @@ from tests.structures.brute_force import all_mentions, all_sets
 B_C, A_B_C_D = (1, 3, 0), (0, 4, 0)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def engine() -> None:
-    """Once is enough: there are no kernels here."""
-
-
 def sets_of_words(n: int, types: int) -> st.SearchStrategy[MentionSet]:
     return st.frozensets(st.sampled_from(all_mentions(n, types, n)), max_size=8)
 

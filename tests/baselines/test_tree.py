@@ -21,12 +21,6 @@ from hyperspan.structures.graphs import Counting, hyperpaths, inside
 from tests.baselines.cases_tree import constituency_case, may_go_together
 from tests.structures.brute_force import all_mentions, all_sets
 
-
-@pytest.fixture(autouse=True, scope="module")
-def engine() -> None:
-    """Once is enough: there are no kernels here."""
-
-
 some_mentions = st.frozensets(st.sampled_from(all_mentions(6, 2, 6)), max_size=7)
 
 

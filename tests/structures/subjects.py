@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from hyperspan.baselines.linear_chain import LinearChain, TagScores
 from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeScores
 from hyperspan.baselines.mention_separators import MentionSeparators
+from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
 from hyperspan.baselines.tree import ConstituencyTrees
 from hyperspan.structures import (
     DiscontinuousHypergraph,
@@ -28,6 +30,8 @@ Block = tuple[slice, ...]
 LENGTHS = [5, 0, 3, 1]
 NESTED: Gold = [{(0, 4, 1), (0, 2, 1), (0, 2, 0), (2, 3, 0)}, set(), {(1, 2, 0), (1, 3, 1)}, {(0, 1, 1)}]
 """Sets for sentences of LENGTHS."""
+FLAT: Gold = [{(0, 3, 1), (4, 5, 0)}, set(), {(1, 3, 0)}, {(0, 1, 1)}]
+"""The same, without mentions that overlap."""
 ALWAYS_POSSIBLE = ("absent", "outside")
 """Tensors of which no score may be -inf, so that some set is possible."""
 
@@ -45,6 +49,9 @@ class Subject:
     """From B, n and m."""
     used: Callable[[str, int], list[Block]]
     """For a tensor's name and a sentence's length, the blocks of its own part that are no padding."""
+    gold: Gold = field(default_factory=lambda: NESTED)
+    shared: tuple[str, ...] = ()
+    """Tensors that all sentences have in common."""
     more_values: Callable[[Any], list[Tensor]] = nothing_more
     """What it computes beside what every structure does."""
     more_sets: Callable[[Any], list[list[Any]]] = nothing_more
@@ -72,8 +79,10 @@ class Subject:
     def padding(self, lengths: Sequence[int], m: int) -> Tensors:
         """Which places are in no sentence."""
         shapes = self.shapes(len(lengths), max(lengths), m)
-        masks = {name: torch.ones(shape, dtype=torch.bool) for name, shape in shapes.items()}
+        masks = {name: torch.full(shape, name not in self.shared) for name, shape in shapes.items()}
         for name, mask in masks.items():
+            if name in self.shared:
+                continue
             for sentence, length in enumerate(lengths):
                 for block in self.used(name, length):
                     mask[sentence][block] = False
@@ -128,6 +137,11 @@ def word_shapes(*names: str) -> Callable[[int, int, int], dict[str, tuple[int, .
     return lambda batch, n, m: dict.fromkeys(names, (batch, n, m))
 
 
+def tag_shapes(batch: int, n: int, m: int) -> dict[str, tuple[int, ...]]:
+    tags = 4 * m + 1
+    return {"emit": (batch, n, tags), "step": (tags, tags), "first": (tags,), "last": (tags,)}
+
+
 def edges_in_use(name: str, length: int) -> list[Block]:
     """Of two types; extending, and what holds within a wider mention, needs one more word."""
     if name in ("absent", "present", "gap"):
@@ -142,7 +156,7 @@ def edges_in_use(name: str, length: int) -> list[Block]:
     return spans
 
 
-def trees_in_use(name: str, length: int) -> list[Block]:
+def segments_in_use(name: str, length: int) -> list[Block]:
     if name == "outside":
         return [(slice(length),)]
     return [(slice(start, start + 1), slice(length - start)) for start in range(length)]
@@ -176,8 +190,12 @@ def probable(distribution: Any) -> list[list[Any]]:
 
 TIED = ("absent", "present", "extend", "close")
 SUBJECTS = {
-    "segmental": Subject(segmental, edge_shapes, edges_in_use, edge_values, segmental_sets, conditions=True),
-    "segmental, untied": Subject(segmental, untied_shapes, edges_in_use, edge_values, segmental_sets, conditions=True),
+    "segmental": Subject(
+        segmental, edge_shapes, edges_in_use, more_values=edge_values, more_sets=segmental_sets, conditions=True
+    ),
+    "segmental, untied": Subject(
+        segmental, untied_shapes, edges_in_use, more_values=edge_values, more_sets=segmental_sets, conditions=True
+    ),
     "joint": Subject(joint, with_pairs(edge_shapes), edges_in_use, more_sets=probable, conditions=True, excess=0.05),
     "joint, untied": Subject(
         joint, with_pairs(untied_shapes), edges_in_use, more_sets=probable, conditions=True, excess=0.05
@@ -189,10 +207,24 @@ SUBJECTS = {
         more_sets=probable,
         conditions=True,
     ),
+    "semi-Markov": Subject(
+        lambda tensors, lengths: SemiMarkov(SegmentScores(**tensors), lengths),
+        lambda batch, n, m: {"outside": (batch, n), "segment": (batch, n, widest(n), m)},
+        segments_in_use,
+        FLAT,
+        excess=0.01,
+    ),
+    "linear chain": Subject(
+        lambda tensors, lengths: LinearChain(TagScores(**tensors), lengths),
+        tag_shapes,
+        lambda name, length: [(slice(length),)],
+        FLAT,
+        shared=("step", "first", "last"),
+    ),
     "constituency": Subject(
         lambda tensors, lengths: ConstituencyTrees(tensors["scores"], lengths, tensors["outside"]),
         lambda batch, n, m: {"scores": (batch, n, max(n, 1), m), "outside": (batch, n)},
-        trees_in_use,
+        segments_in_use,
     ),
     "mention separators": Subject(
         lambda tensors, lengths: MentionSeparators(tensors["scores"], lengths),

@@ -27,7 +27,8 @@ def tensors_on(device: str, subject: Subject, dtype: torch.dtype) -> Tensors:
     """Some are impossible, and NaN in padding."""
     tensors = subject.random(len(LENGTHS), max(LENGTHS), 3, dtype)
     for name, tensor in tensors.items():
-        tensor[2, 8] = math.nan  # beyond the words
+        if name not in subject.shared:
+            tensor[2, 8] = math.nan  # beyond the words
         if name == "close" and tensor.dim() == 4:
             tensor[0, 3, 2, 1] = -math.inf
             tensor[2, 6, 1:] = math.nan  # from the last word to beyond it

@@ -25,7 +25,14 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn import Abilities, Batch, Encoder, Scorer
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, Mention, MentionSet
-from hyperspan.structures.common import check_count, check_possible, check_scores, in_float64, log_probability
+from hyperspan.structures.common import (
+    check_count,
+    check_no_nan,
+    check_possible,
+    check_scores,
+    in_float64,
+    log_probability,
+)
 from hyperspan.structures.distribution import check_types
 from hyperspan.structures.graphs import Hyperedge, Hypergraph
 from hyperspan.structures.kbest import best_products
@@ -191,10 +198,11 @@ class MentionSeparators(Distribution):
         exist."""
         check_count(k)
         chain, m = self._chain(exact=True), self.types
-        totals = chain.log_partition.tolist()
+        totals = chain.log_partition
+        check_no_nan(totals.view(len(self.lengths), m).sum(1))  # names the sentence
         ranked = [
             [(labels, score - total) for labels, score in rows]
-            for rows, total in zip(chain.topk(k), totals, strict=True)
+            for rows, total in zip(chain.topk(k), totals.tolist(), strict=True)
         ]
         return [
             [(self._read(labels), value) for labels, value in best_products(ranked[sentence * m : sentence * m + m], k)]
