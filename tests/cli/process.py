@@ -1,4 +1,7 @@
-"""`hyperspan …` as a user drives it, in a process of its own; what such processes import is imported once for all."""
+"""`hyperspan …` as a user drives it, in a process of its own; what such processes import is imported once for all.
+
+Where streams, warnings and the end of the process do not matter, `call` does the same in this one, ten times faster.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -23,6 +28,22 @@ def hyperspan(
 ) -> CompletedProcess[str]:
     """What the command answers; its streams are files, so not a terminal. `path` comes first on Python's path."""
     return called(_main, arguments, stdin=stdin, cwd=cwd, path=path)
+
+
+def call(*arguments: str, cwd: Path | None = None) -> CompletedProcess[str]:
+    """What the command answers in this process, as a mistake is answered before anything is read or started."""
+    before, streams = sys.argv, [TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2)]
+    status = 0
+    try:
+        with chdir(cwd or Path.cwd()), redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+            _main(arguments)
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    finally:
+        sys.argv = before
+    for stream in streams:
+        stream.seek(0)
+    return CompletedProcess(arguments, status, *(stream.read() for stream in streams))
 
 
 def called(

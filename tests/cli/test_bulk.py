@@ -74,48 +74,6 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
     return lines_in(path.parent / "alone")[-len(path.read_text().splitlines()) :]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["a.txt"], "Missing option '--output' / '-o'; see hyperspan bulk --help"),
-        (["a.txt", "-o", "-"], "a bulk job writes a folder of shards, which standard output cannot be; name one"),
-        (["a.txt", "b.txt", "-o", "a.html"], "a.html is the name of a file, but a bulk job writes a folder of shards"),
-        (
-            ["a.txt", "-o", "found.parquet", "-f", "parquet"],
-            "found.parquet is the name of a file, but a bulk job writes",
-        ),
-        (["-o", "found/"], "Missing argument 'INPUT...'; see hyperspan bulk --help"),
-        (["-", "-o", "found/"], "which standard input cannot be; name files or folders"),
-        (["a.txt", "-o", "found/", "--ray-address", "auto"], "an address is for the engine ray"),
-        (["a.txt", "-o", "found/", "--engine", "abacus"], "'abacus' is not one of 'plain', 'ray'"),
-        (["a.txt", "-o", "found/", "--from", "brat"], "'brat' is not one of 'jsonl', 'parquet', 'csv'"),
-        (["a.txt", "b.txt", "-o", "found/", "-f", "html"], "'html' is not one of 'jsonl', 'parquet'"),
-        (["a.txt", "-o", "found/", "-t", "gene"], "the label 'gene' is not among those of the model"),
-        (["missing.txt", "-o", "found/"], "missing.txt does not exist"),
-        (["a.txt", "-o", "found/", "--shard-megabytes", "0"], "--shard-megabytes is 0; give a number above 0"),
-        (["a.txt", "-o", "found/", "--shard-megabytes", "nan"], "--shard-megabytes is nan; give a number above 0"),
-        (
-            ["table.csv", "-o", "found/"],
-            "table.csv has no column 'text'",
-        ),  # seen while planning, in a folder that is new
-        (["nonsense://", "-o", "found/"], "nonsense:/// cannot be opened"),
-        (["a.txt", "-o", "a.txt/"], "a.txt/ is also read, as a.txt, and is not overwritten; name another --output"),
-        (["a.txt", "-o", "b.txt/"], "b.txt/ ends in .txt, but a folder with jsonl would be written; name a folder"),
-        (
-            ["a.txt", "-o", "fold.conll/"],
-            "fold.conll/ ends in .conll, but a folder with jsonl would be written; name a",
-        ),
-    ],
-)
-def test_mistakes_get_one_sentence(hyperspan: Run, model: str, arguments: list[str], sentence: str) -> None:
-    for name in ("a.txt", "b.txt"):
-        Path(name).write_text("Ada")
-    Path("table.csv").write_text("note\nAda\n")
-    status, said = hyperspan("bulk", "-m", model, *arguments)
-    assert status == 2 and sentence in said and len(said.splitlines()) == 1
-    assert sorted(file.name for file in Path().iterdir()) == ["a.txt", "b.txt", "table.csv"]
-
-
 def test_tables_are_read_and_other_files_are_refused(hyperspan: Run, model: str, tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text('id,note,ward\n1,"Ada left, and\nthe keeper saw Ada.",B\n2,Nobody slept.,C\n')
     status, said = hyperspan("bulk", "notes.csv", "-m", model, "-o", "found/", "--column", "note")

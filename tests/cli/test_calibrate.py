@@ -28,12 +28,8 @@ DT NN NN VBZ JJ .
 def test_calibrate_writes_another_model_that_finds_the_same(tmp_path: Path) -> None:
     dev, target = tmp_path / "dev.data", tmp_path / "model"
     dev.write_text(DEV, encoding="utf-8")
-    for refused, reason in (
-        (("genia", str(dev)), "genia is a bundled model"),
-        (("litbank", str(dev), "-o", str(target)), "has no mention of FAC"),
-    ):
-        answer = hyperspan("calibrate", *refused)
-        assert answer.returncode == 2 and reason in answer.stderr and "Traceback" not in answer.stderr
+    answer = hyperspan("calibrate", "litbank", str(dev), "-o", str(target))
+    assert answer.returncode == 2 and "has no mention of FAC" in answer.stderr and "Traceback" not in answer.stderr
     made = hyperspan("calibrate", "genia", str(dev), "--output", str(target), "--format", "json")
     assert made.returncode == 0, made.stderr
     assert "has only 6 mentions, so that the calibration stays near what the model had" in made.stderr

@@ -48,15 +48,3 @@ def test_differences_of_two_systems(files: dict[str, str], tmp_path: Path) -> No
     records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
     assert all(one["wrong"] == ["a"] and one["right"] == ["b"] for record in records for one in record["differences"])
     assert "exists" in hyperspan(*arguments, str(page)).stderr
-
-
-def test_mistakes_get_one_sentence(files: dict[str, str]) -> None:
-    for arguments, message in (
-        ((files["half"], files["all"]), "Missing option '--gold'"),
-        (("-", "-", "--gold", files["gold"]), "standard input is given more than once"),
-        ((files["half"], "genia", "--gold", files["gold"]), "genia is a model, but files of predictions are compared"),
-        ((files["half"], "nowhere.data", "--gold", files["gold"]), "nowhere.data does not exist"),
-    ):
-        result = hyperspan("compare", *arguments)
-        assert result.returncode == 2 and result.stdout == ""
-        assert message in result.stderr and len(result.stderr.splitlines()) == 1

@@ -79,21 +79,6 @@ def test_init_example_copies_a_corpus_once_and_overwrites_no_other(tmp_path: Pat
     assert corpus.read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ((), "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example"),
-        (
-            ("--example", "lost"),
-            "there is no example lost; choose one of lost-property, chinese, coordination, harbour",
-        ),
-    ],
-)
-def test_init_names_what_it_needs(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    result = hyperspan("init", *arguments, cwd=tmp_path)
-    assert result.returncode == 2 and sentence in result.stderr and not any(tmp_path.iterdir())
-
-
 def test_init_notes_offsets_that_are_off_by_one(tmp_path: Path) -> None:
     lines = (EXAMPLES / "lost-property.jsonl").read_text("utf-8")
     shifted = re.sub(r'"(start|end)": (\d+)', lambda found: f'"{found[1]}": {int(found[2]) + 1}', lines)
@@ -181,28 +166,6 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "other.toml").exists()
     assert hyperspan("init", "mine.data", "-o", "other.toml", "--parts", "others", cwd=tmp_path).returncode == 0
     assert hyperspan("init", "mine.data", "--force", cwd=tmp_path).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["missing.jsonl"], "does not exist"),
-        (["-"], "name a file"),
-        (["none.jsonl"], "no mentions"),
-        (["one.jsonl"], "--by sentence"),
-        (["one.jsonl", "--test", "one.jsonl"], "without --dev"),
-        (["one.jsonl", "--dev", "one.jsonl", "--fractions", "80/20"], "leave one out"),
-        (["one.jsonl", "--fractions", "80/30"], "add up to 110"),
-    ],
-)
-def test_init_mistakes_are_one_sentence(options: list[str], message: str, tmp_path: Path) -> None:
-    text = "Ada left Oz. Ben stayed."
-    one = {"text": text, "mentions": [{"start": 0, "end": 3, "label": "PER"}]}
-    (tmp_path / "one.jsonl").write_text(json.dumps(one), encoding="utf-8")
-    (tmp_path / "none.jsonl").write_text(json.dumps({"text": text, "mentions": []}), encoding="utf-8")
-    result = hyperspan("init", *options, cwd=tmp_path)
-    assert result.returncode == 2 and message in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["none.jsonl", "one.jsonl"]
 
 
 def test_init_chooses_a_model_of_discontinuous_mentions_for_a_corpus_with_many(tmp_path: Path) -> None:

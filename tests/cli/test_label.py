@@ -156,5 +156,3 @@ def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
     assert one.end() == 0
     [document] = read_corpus(folder / "c.jsonl")
     assert all("verb" in {mention.label for mention in words.mentions} for words in document.sentences[:3])
-    refused = hyperspan("label", "small", "a.txt", "-o", "d.jsonl", "--dev", "x.jsonl", cwd=folder)
-    assert refused.returncode == 2 and "add --train-every" in refused.stderr

@@ -14,20 +14,12 @@ from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
 from tests.cli.process import hyperspan
 from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
-from tests.runtime.test_annotator import small_model
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("named") / "model"
     save_model(named_model(), folder)
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def unnamed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("unnamed") / "model"
-    save_model(small_model(), folder)
     return str(folder)
 
 
@@ -55,20 +47,6 @@ def test_annotate_leaves_out_pronouns(model: str) -> None:
     assert found(annotated(model, "--pronouns")) == DEFAULT
     page = hyperspan("annotate", TEXT, "--model", model, "--names", "--no-pronouns", "--format", "html").stdout
     assert "the most probable set; names alone; without pronouns; hyperspan" in page and "person-name" not in page
-
-
-@pytest.mark.parametrize("command", ["annotate", "bulk", "evaluate"])
-def test_names_of_a_model_without_are_an_error(command: str, unnamed: str, tmp_path: Path) -> None:
-    texts = tmp_path / "texts.jsonl"
-    texts.write_text(json.dumps({"id": "1", "text": TEXT, "mentions": []}) + "\n")
-    arguments = {
-        "annotate": [TEXT, "--model", unnamed],
-        "bulk": [str(texts), "--model", unnamed, "-o", str(tmp_path / "out")],
-        "evaluate": [unnamed, str(texts)],
-    }
-    result = hyperspan(command, *arguments[command], "--names")
-    assert result.returncode == 2 and "this model does not mark names" in result.stderr
-    assert "Traceback" not in result.stderr and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "1"]])
@@ -122,12 +100,6 @@ def test_evaluate_reads_corpora_that_mark_names_too(model: str, gold: str, tmp_p
     assert scores(model, str(tmp_path / "both.jsonl"))["micro"]["f1"] == 1.0
     found = scores(model, str(tmp_path / "both.jsonl"), "--names")["micro"]
     assert found["f1"] == 1.0 and found["gold"] == 2
-
-
-def test_evaluate_refuses_them_for_predictions(gold: str) -> None:
-    for option in ("--names", "--no-pronouns"):
-        result = hyperspan("evaluate", "--predictions", gold, "--gold", gold, option)
-        assert result.returncode == 2 and f"{option} is for a model" in result.stderr
 
 
 def test_models_lists_the_labels_of_the_default(model: str) -> None:

@@ -52,23 +52,3 @@ def test_split_takes_fractions_formats_and_standard_input(corpus: Path, tmp_path
         gzip.decompress((tmp_path / "packed" / "dev.data.gz").read_bytes())
         == (tmp_path / "piped" / "dev.data").read_bytes()
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--fractions", "80/10/20"], "80/10/20 add up to 110 percent"),
-        (["--fractions", "80-20"], "is not TRAIN/DEV/TEST"),
-        (["--fractions", "80/20", "--dev", "0.1"], "leave out --dev and --test"),
-        (["--dev", "10"], "write 0.1 for a tenth"),
-        (["--dev", "0.5", "--test", "0.5"], "nothing to train on"),
-        (["--to", "ace"], "cannot be written; choose one of"),
-        (["--group-by", "novel"], "no record has the metadata 'novel'"),
-        (["--by", "file"], "--by sentence"),
-        (["--to", "conll2003"], "--lossy"),
-    ],
-)
-def test_split_mistakes_are_one_sentence(corpus: Path, options: list[str], message: str) -> None:
-    result = hyperspan("split", str(corpus), *options)
-    assert result.returncode == 2 and message in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
-    assert not (corpus.parent / "mine-split").exists()

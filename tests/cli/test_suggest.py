@@ -34,15 +34,3 @@ def test_suggest_reads_standard_input_within_a_budget(tmp_path: Path) -> None:
     write_corpus([Document("Ada left.", id="a"), Document("Oz slept.", id="b")], tmp_path / "two.jsonl")
     result = hyperspan("suggest", "genia", "two.jsonl", "--unit", "document", cwd=tmp_path)
     assert {json.loads(line)["id"] for line in result.stdout.splitlines()} == {"a", "b"}
-
-
-def test_suggest_explains_mistakes() -> None:
-    for arguments, reason in (
-        (("genia", "Ada left.", "--by", "luck"), "choose one of mix, entropy"),
-        (("genia", "nowhere.txt"), "nowhere.txt does not exist"),
-        (("nowhere", "Ada left."), "nowhere"),
-        (("genia", "Ada left.", "-n", "0"), "0 is not in the range"),
-    ):
-        result = hyperspan("suggest", *arguments)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert reason in result.stderr and len(result.stderr.splitlines()) == 1

@@ -1,0 +1,235 @@
+"""A mistake in a command line: status 2, one sentence that says what to do, nothing else, and no file touched."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from hyperspan.corpora import write_corpus
+from hyperspan.corpora.examples import example_path
+from hyperspan.nn import save_model
+from hyperspan.types import Document, Mention
+from tests.cli.process import call
+from tests.coordination import TEXT as COORDINATED
+from tests.coordination import coordination_model
+from tests.runtime.test_annotator import small_model
+
+ADA = Mention(0, 3, "PER")
+CORPORA = {
+    "one.jsonl": [Document("Ada left Oz. Ben stayed.", [ADA])],
+    "none.jsonl": [Document("Ada left Oz. Ben stayed.")],
+    "gold.jsonl": [Document("Ada left.", [ADA]), Document("Ben met Oz.", [ADA, Mention(8, 10, "ORG")])],
+    "predicted.jsonl": [Document("Ada left.", [ADA]), Document("Ben met Oz.", [ADA])],
+}
+FILES = {"a.txt": "Ada", "texts/one.txt": "Ada left.", "table.csv": "note\nAda\n"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with texts, corpora and models, in which commands are called."""
+    folder = tmp_path_factory.mktemp("place")
+    for name in ("texts", "folder.jsonl"):
+        (folder / name).mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "b.txt").symlink_to("a.txt")
+    for name, documents in CORPORA.items():
+        write_corpus(documents, folder / name)
+    (folder / "mine.data").write_bytes(example_path("harbour").read_bytes())
+    save_model(small_model(), folder / "small")
+    save_model(coordination_model(), folder / "parted")
+    return folder
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def parts(written: str) -> str:
+    """A line that requires a mention of these parts."""
+    return f"annotate '{COORDINATED}' -m parted --require {written}:ORGAN"
+
+
+IN_ORDER = "but they must be in order, apart from each other, and begin"
+DRAW = "draw 'Israeli UN Ambassador Danny'"
+SCORE = "evaluate -p predicted.jsonl -g gold.jsonl"
+FEW = "'Ada left Oz.' -m small"
+REFUSED = {
+    "nonsense": "No such command 'nonsense'",
+    # what is annotated, and how
+    "annotate missing.txt -m small": "missing.txt does not exist",
+    "annotate missing.jsonl.gz -m small": "does not exist",
+    "annotate nosuchdir/ -m small": "nosuchdir/ does not exist",
+    "annotate no/such/place -m small": "no/such/place does not exist",
+    "annotate Ada -m small --from brat": "does not exist",
+    "annotate Ada -m small -t gene": "'gene' is not among those of the model; it knows person, place",
+    "annotate Ada -m small --threshold 2": "must be a probability",
+    "annotate Ada -m small --threshold gene=0.5": "'gene' is not among",
+    "annotate Ada -m small --threshold high": "the threshold 'high' is not a probability",
+    "annotate Ada -m small --threshold 0.5 --threshold 0.3": "two thresholds for the labels that are not named; give",
+    "annotate Ada -m small --threshold place=0.5 --threshold place=0.3": "two thresholds for the label 'place'; give",
+    "annotate Ada -m small --option lossy=outermost": "--option lossy is for formats of corpora that have options",
+    f"annotate {FEW} --threshold 0.001 -f conll2003": "which to keep with --lossy outermost or",
+    f"annotate {FEW} --forbid Oz": "--forbid 'Oz' is not START:END:LABEL",
+    "annotate texts a.txt -m small --require 0:3:person": "so give one text, not several or none",
+    "annotate Ada -m small -f brat": "name one with --output",
+    "annotate Ada -m small -f nonsense": "there is no format 'nonsense'",
+    "annotate Ada -m small -o nonsense": "does not say its format; name it with --format",
+    "annotate Ada -m small --device abacus": "there is no device 'abacus'; choose cpu, cuda, cuda:1",
+    "annotate Ada -m nonsense": "there is no model 'nonsense'",
+    "annotate Ada -m .": "holds no model",
+    "annotate Ada -m small --top-k -1": "--top-k",
+    "annotate Ada left Oz -m small": "several arguments must be files, folders or -",
+    "annotate small a.txt": "name it with --model small",
+    "annotate Ada --engine ray": "--engine ray is an option of hyperspan bulk",
+    # parts of discontinuous mentions
+    parts("19:28,4:8"): f"has fragments ((19, 28), (4, 8)), {IN_ORDER}",
+    parts("4:8,8:12"): f"has fragments ((4, 8), (8, 12)), {IN_ORDER}",
+    parts("4:8,12:12"): f"has fragments ((4, 8), (12, 12)), {IN_ORDER}",
+    parts("4:8,900:910"): "to require reaches beyond the text, which has 105 characters",
+    parts("4:8,20:28"): "does not begin and end with words in its part 20:28; whole words there are at 19:28",
+    parts("4:8,49:54"): "has a gap of 7 words, and this model finds gaps of up to 3; choose parts with a narrower gap",
+    parts("4:8,72:75"): "begins in one sentence and ends in another",
+    parts("4:8,"): "is not START:END:LABEL; write for example 0:3:PER for the first three characters, or 0:1,3:4:PER",
+    # an output is what its name says, and never an input
+    "annotate texts -m small -o out/ -f html": "out/ is a folder, but html is written to one file; name a file",
+    "annotate texts -m small -o texts -f conll2003": "texts is a folder, but conll2003 is written to one file; name a",
+    "annotate texts -m small -o out/": "annotate many files into one with --format brat, or with: hyperspan bulk INPUT",
+    "annotate texts -m small -o texts -f jsonl": "texts is a folder; annotate many files into one with --format brat, or with: hyperspan bulk",
+    "annotate texts -m small -o out -f parquet": "Parquet is written by hyperspan bulk, into a folder of shards; choose",
+    "annotate texts -m small -o out.parquet": "Parquet is written by hyperspan bulk, into a folder of shards; choose another",
+    "annotate texts -m small --column note": "--column and --id-column are for tables (CSV, TSV), and texts is none; leave them out",
+    "annotate texts -m small -o a.ann": "a.ann is the name of a file, but brat is a folder of .txt and .ann files; let it end in /",
+    "annotate texts -m small -o a.html -f brat": "a.html is the name of a file, but brat is a folder",
+    "annotate texts -m small -o all.html -f jsonl": "all.html ends in .html, but jsonl would be written there; let it end in .jsonl",
+    "annotate texts -m small -o o1.jsonl -f html": "o1.jsonl ends in .jsonl, but html would be written there; let it end in .html",
+    "annotate texts -m small -o out.docx -f jsonl": "out.docx ends in .docx, but jsonl would be written there",
+    "annotate texts -m small -o out.csv -f jsonl": "out.csv ends in .csv, but jsonl would be written there",
+    "annotate texts -m small -o OUT.CSV.gz -f jsonl": "OUT.CSV.gz ends in .csv, but jsonl would be written there",
+    "annotate texts -m small -o a.xml -f terminal": "a.xml ends in .xml, but terminal would be written there; let it end in .txt",
+    "annotate texts -m small -o texts/one.txt --force": "texts/one.txt is also read, as texts, and is not overwritten; name another",
+    "annotate texts -m small -o texts/ -f brat --force": "texts/ is also read, as texts, and is not overwritten; name another",
+    "annotate a.txt -o a.txt --force": "a.txt is also read, as a.txt, and is not overwritten; name another --output",
+    "annotate a.txt -o b.txt --force": "b.txt is also read, as a.txt, and is not overwritten; name another --output",
+    "annotate a.txt -f brat -o ./ --force": "./ is also read, as a.txt, and is not overwritten; name another",
+    # bulk
+    "bulk -m small a.txt": "Missing option '--output' / '-o'; see hyperspan bulk --help",
+    "bulk -m small a.txt -o -": "a bulk job writes a folder of shards, which standard output cannot be; name one",
+    "bulk -m small a.txt b.txt -o a.html": "a.html is the name of a file, but a bulk job writes a folder of shards",
+    "bulk -m small a.txt -o a.parquet -f parquet": "a.parquet is the name of a file, but a bulk job writes",
+    "bulk -m small -o found/": "Missing argument 'INPUT...'; see hyperspan bulk --help",
+    "bulk -m small - -o found/": "which standard input cannot be; name files or folders",
+    "bulk -m small a.txt -o found/ --ray-address auto": "an address is for the engine ray",
+    "bulk -m small a.txt -o found/ --engine abacus": "'abacus' is not one of 'plain', 'ray'",
+    "bulk -m small a.txt -o found/ --from brat": "'brat' is not one of 'jsonl', 'parquet', 'csv'",
+    "bulk -m small a.txt b.txt -o found/ -f html": "'html' is not one of 'jsonl', 'parquet'",
+    "bulk -m small a.txt -o found/ -t gene": "the label 'gene' is not among those of the model",
+    "bulk -m small missing.txt -o found/": "missing.txt does not exist",
+    "bulk -m small a.txt -o found/ --shard-megabytes 0": "--shard-megabytes is 0; give a number above 0",
+    "bulk -m small a.txt -o found/ --shard-megabytes nan": "--shard-megabytes is nan; give a number above 0",
+    "bulk -m small table.csv -o found/": "table.csv has no column 'text'",  # seen while planning, in a folder that is new
+    "bulk -m small nonsense:// -o found/": "nonsense:/// cannot be opened",
+    "bulk -m small a.txt -o a.txt/": "a.txt/ is also read, as a.txt, and is not overwritten; name another --output",
+    "bulk -m small a.txt -o c.txt/": "c.txt/ ends in .txt, but a folder with jsonl would be written; name a folder",
+    "bulk -m small a.txt -o f.conll/": "f.conll/ ends in .conll, but a folder with jsonl would be written; name a",
+    # corpora
+    "convert mine.data flat.conll": "conll2003 cannot hold",
+    "convert mine.data one.jsonl": "one.jsonl exists; choose another name or overwrite it with --force",
+    "convert mine.data x.unknown": "the name x.unknown does not say",
+    "convert mine.data - --to jsonl --option repair": "not NAME=VALUE",
+    "split mine.data --fractions 80/10/20": "80/10/20 add up to 110 percent",
+    "split mine.data --fractions 80-20": "is not TRAIN/DEV/TEST",
+    "split mine.data --fractions 80/20 --dev 0.1": "leave out --dev and --test",
+    "split mine.data --dev 10": "write 0.1 for a tenth",
+    "split mine.data --dev 0.5 --test 0.5": "nothing to train on",
+    "split mine.data --to ace": "cannot be written; choose one of",
+    "split mine.data --group-by novel": "no record has the metadata 'novel'",
+    "split mine.data --by file": "--by sentence",
+    "split mine.data --to conll2003": "--lossy",
+    "init": "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example",
+    "init --example lost": "there is no example lost; choose one of lost-property, chinese, coordination, harbour",
+    "init missing.jsonl": "does not exist",
+    "init -": "name a file",
+    "init none.jsonl": "no mentions",
+    "init one.jsonl": "--by sentence",
+    "init one.jsonl --test one.jsonl": "without --dev",
+    "init one.jsonl --dev one.jsonl --fractions 80/20": "leave one out",
+    "init one.jsonl --fractions 80/30": "add up to 110",
+    # scores
+    "evaluate": "it is not clear what to score",
+    "evaluate model": "it is not clear what to score",
+    "evaluate -p predicted.jsonl": "it is not clear what to score",
+    "evaluate model gold.jsonl -g gold.jsonl": "it is not clear what to score",
+    "evaluate -p - -g -": "both standard input",
+    f"{SCORE} --threshold 0.5": "--threshold is for a model",
+    f"{SCORE} --names": "--names is for a model",
+    f"{SCORE} --no-pronouns": "--no-pronouns is for a model",
+    f"{SCORE} -o x.jsonl": "--output is for a model",
+    f"{SCORE} --samples many": "valid int",
+    f"{SCORE} --labels PRE,ORG": "--labels names PRE, but the labels of",
+    f"{SCORE} --plot none.png": "carry no probabilities",
+    "evaluate -p nowhere.data -g gold.jsonl": "nowhere.data does not exist",
+    "evaluate -p one.jsonl -g gold.jsonl": "gold and predictions differ at character 8 of document 1: '.' in gold",
+    "evaluate no-such-model gold.jsonl": "there is no model 'no-such-model'",
+    "evaluate predicted.jsonl gold.jsonl": "a file predicts, use --predictions predicted.jsonl --gold gold.jsonl",
+    "evaluate no-such-model gold.jsonl -o x.unknown": "x.unknown does not say its format",
+    "evaluate no-such-model gold.jsonl -o predicted.jsonl": "predicted.jsonl exists",
+    "evaluate no-such-model gold.jsonl --errors x.pdf": "--errors x.pdf is neither a page nor JSON Lines",
+    "evaluate small gold.jsonl --output folder.jsonl --force": "folder.jsonl is a directory; name a file to write",
+    f"{SCORE} --plot texts --force": "texts is a directory; name a file to write",
+    "compare predicted.jsonl gold.jsonl": "Missing option '--gold'",
+    "compare - - --gold gold.jsonl": "standard input is given more than once",
+    "compare predicted.jsonl genia --gold gold.jsonl": "genia is a model, but files of predictions are compared",
+    "compare predicted.jsonl nowhere.data --gold gold.jsonl": "nowhere.data does not exist",
+    # models
+    "train nonsense": "nonsense is not a file; name a TOML file",
+    "explain genia": "the model is neural",
+    "explain nowhere": "there is no model 'nowhere'",
+    "models x": "no model 'x'",
+    "models texts": "no vocabulary.json",
+    "calibrate genia mine.data": "genia is a bundled model",
+    "profile small mine.data": "--output",
+    "profile litbank mine.data --force": "--output",
+    "suggest genia 'Ada left.' --by luck": "choose one of mix, entropy",
+    "suggest genia nowhere.txt": "nowhere.txt does not exist",
+    "suggest nowhere 'Ada left.'": "nowhere",
+    "suggest genia 'Ada left.' -n 0": "0 is not in the range",
+    "label small a.txt -o d.jsonl --dev x.jsonl": "add --train-every",
+    # names on request, of a model that does not mark them
+    "annotate Ada -m small --names": "this model does not mark names",
+    "bulk a.txt -m small -o out --names": "this model does not mark names",
+    "evaluate small gold.jsonl --names": "this model does not mark names",
+    # pictures
+    f"{DRAW} -m 0:9:PER": "mention 0:9:PER ends after the sentence, which has 4 words",
+    f"{DRAW} -m 0:3:PER -t ORG,LOC": "'PER', which is not among the types ORG, LOC",
+    f"{DRAW} -m 0:PER": "'0:PER' is not START:END:LABEL",
+    f"{DRAW} -m 0:{'1' * 5000}:PER": "is not START:END:LABEL",
+    f"{DRAW} -m 3:1:PER": "0 <= start < end is needed",
+    f"{DRAW} -m 0:4:PER -c 3": "more than the maximal width 3",
+    f"{DRAW} -m 0:1,3:4:PER": "draw the structure discontinuous",
+    f"{DRAW} -t PER -c 0": "must be at least 1 word",
+    f"{DRAW} -t PER -c many": "valid int",
+    f"{DRAW} -t PER,PER": "contain a duplicate",
+    DRAW: "there are no mention types",
+    "draw '' -t PER": "the sentence is empty",
+    f"{DRAW} -t PER -s forest": "'forest' is not drawn, only segmental and discontinuous",
+    f"{DRAW} -t PER -s tree": "python -m experiments.figures draws the structures of other systems",
+    f"{DRAW} -t PER -o nowhere/at/all.svg": "is not a directory",
+    f"{DRAW} -t PER -o .": "is a directory",
+    f"{DRAW} -t PER -o a.jpg": "a.jpg cannot be drawn; let its name end in .svg, .png or .pdf",
+    f"{DRAW} -t PER -o {'x' * 300}.svg": "File name too long",
+    "draw": "Missing argument 'text'",
+}
+
+
+@pytest.mark.parametrize("command", sorted({line.partition(" ")[0] for line in REFUSED}))
+def test_a_mistake_gets_one_sentence(command: str, place: Path) -> None:
+    before = contents(place)
+    for line, sentence in REFUSED.items():
+        if line.partition(" ")[0] == command:
+            result = call(*shlex.split(line), cwd=place)
+            assert (result.returncode, result.stdout) == (2, ""), line
+            assert sentence in result.stderr and result.stderr.count("\n") == 1, f"{line}: {result.stderr}"
+            assert result.stderr.startswith("hyperspan: ") and contents(place) == before, line
