@@ -544,158 +544,114 @@ def test_label_studio_writes_no_id_twice() -> None:
 # ------------------------------------------------------------------------------------------------ what is wrong
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        (
-            "jsonl",
-            '{"text": "a", "mentions": []}\n\n{"text": 5, "mentions": []}',
-            'made:3: "text" is 5, but a string is expected; correct the record or leave it out, as hyperspan convert --on-error skip does',
+WRONG: dict[str, dict[str, str]] = {
+    "jsonl": {
+        '{"text": "a", "mentions": []}\n\n{"text": 5, "mentions": []}': (
+            'made:3: "text" is 5, but a string is expected; correct the record or leave it out, as hyperspan convert --on-error skip does'
         ),
-        (
-            "jsonl",
-            '{"text": "a", "mentoins": []}',
-            'made:1: a document has the unknown key "mentoins", did you mean "mentions"?; ',
+        '{"text": "a", "mentoins": []}': (
+            'made:1: a document has the unknown key "mentoins", did you mean "mentions"?; '
         ),
-        ("jsonl", '{"text": "a"}', 'made:1: the key "mentions" is missing, and no "format" says'),
-        ("jsonl", '{"format": "other", "text": "a"}', 'made:1: "format" is "other", but "hyperspan" is expected'),
-        (
-            "jsonl",
-            '{"format": "hyperspan", "version": 2, "text": "a"}',
-            'made:1: "version" is 2, but this hyperspan reads version 1',
+        '{"text": "a"}': 'made:1: the key "mentions" is missing, and no "format" says',
+        '{"format": "other", "text": "a"}': 'made:1: "format" is "other", but "hyperspan" is expected',
+        '{"format": "hyperspan", "version": 2, "text": "a"}': (
+            'made:1: "version" is 2, but this hyperspan reads version 1'
         ),
-        (
-            "jsonl",
-            '{"text": "a", "mentions": [{"start": 0, "end": true, "label": "X"}]}',
-            'made:1: "end" is true, but an integer is expected',
+        '{"text": "a", "mentions": [{"start": 0, "end": true, "label": "X"}]}': (
+            'made:1: "end" is true, but an integer is expected'
         ),
-        (
-            "jsonl",
-            '{"text": "a", "mentions": [{"start": 0, "end": 2, "label": "X"}]}',
-            "made:1: mention 'X' at 0:2 reaches beyond the text of 1 characters",
+        '{"text": "a", "mentions": [{"start": 0, "end": 2, "label": "X"}]}': (
+            "made:1: mention 'X' at 0:2 reaches beyond the text of 1 characters"
         ),
-        (
-            "jsonl",
-            '{"text": "a", "mentions": [{"start": 0, "end": 1, "label": "X", "text": "b"}]}',
-            "made:1: mention 'X' at 0:1 is 'b', but the text there reads 'a'",
+        '{"text": "a", "mentions": [{"start": 0, "end": 1, "label": "X", "text": "b"}]}': (
+            "made:1: mention 'X' at 0:1 is 'b', but the text there reads 'a'"
         ),
-        (
-            "jsonl",
-            '{"text": "abc", "mentions": [{"start": 0, "end": 3, "label": "X", "fragments": [[0, 2]]}]}',
-            "made:1: mention 'X' at 0:3 has fragments ((0, 2),), but",
+        '{"text": "abc", "mentions": [{"start": 0, "end": 3, "label": "X", "fragments": [[0, 2]]}]}': (
+            "made:1: mention 'X' at 0:3 has fragments ((0, 2),), but"
         ),
-        (
-            "jsonl",
-            '{"text": "abc", "mentions": [{"start": 0, "end": 3, "label": "X", "head": [0, 4]}]}',
-            "made:1: a head is [0, 4], but a span within the 3 characters is expected",
+        '{"text": "abc", "mentions": [{"start": 0, "end": 3, "label": "X", "head": [0, 4]}]}': (
+            "made:1: a head is [0, 4], but a span within the 3 characters is expected"
         ),
-        (
-            "jsonl",
-            '{"text": "a", "mentions": [], "sentences": [{"tokens": [[0, 2]]}]}',
-            "made:1: a token is [0, 2], but a span within the text's 1 characters",
+        '{"text": "a", "mentions": [], "sentences": [{"tokens": [[0, 2]]}]}': (
+            "made:1: a token is [0, 2], but a span within the text's 1 characters"
         ),
-        (
-            "jsonl",
-            '{"text": "a", "mentions": [], "sentences": [{"tokens": ["a"], "tags": ["N", "N"]}]}',
-            "made:1: a sentence of 1 tokens has 2 tags",
+        '{"text": "a", "mentions": [], "sentences": [{"tokens": ["a"], "tags": ["N", "N"]}]}': (
+            "made:1: a sentence of 1 tokens has 2 tags"
         ),
-        (
-            "jsonl",
-            '{"text": "\\ud800", "mentions": []}',
-            "made:1: a record holds half of a surrogate pair, which is no character",
+        '{"text": "\\ud800", "mentions": []}': (
+            "made:1: a record holds half of a surrogate pair, which is no character"
         ),
-        ("jsonl", '{"text": "a",\n "mentions": []\n', "made:2: a record is no JSON: it is cut off; correct the record"),
-        ("jsonl", '{"text": "a", "mentions": [}', "made:1: a record is no JSON: expecting value at '}'; "),
-        ("jsonl", "the zoo\n", "made:1: the line begins with 'the zoo', but a record is a JSON object"),
-        ("jsonl", '{"text": "a", "mentions": []}\n5', "made:2: the line begins with '5', but"),
-        ("w2ner", "[1]", "made:1 (record 1): a record is 1, but a JSON object is expected"),
-        (
-            "w2ner",
-            '[{"sentence": ["a"], "ner": []},\n{"sentence": ["a"], "ner": [{"index": [1, 0], "type": "X"}]}]',
-            'made:2 (record 2): "index" is [1, 0], but ascending integers are expected',
+        '{"text": "a",\n "mentions": []\n': "made:2: a record is no JSON: it is cut off; correct the record",
+        '{"text": "a", "mentions": [}': "made:1: a record is no JSON: expecting value at '}'; ",
+        "the zoo\n": "made:1: the line begins with 'the zoo', but a record is a JSON object",
+        '{"text": "a", "mentions": []}\n5': "made:2: the line begins with '5', but",
+    },
+    "w2ner": {
+        "[1]": "made:1 (record 1): a record is 1, but a JSON object is expected",
+        '[{"sentence": ["a"], "ner": []},\n{"sentence": ["a"], "ner": [{"index": [1, 0], "type": "X"}]}]': (
+            'made:2 (record 2): "index" is [1, 0], but ascending integers are expected'
         ),
-        (
-            "w2ner",
-            '[{"sentence": ["a"], "ner": [{"index": [0, 1], "type": "X"}]}]',
-            "made:1 (record 1): mention 'X' at 0:2 reaches beyond its sentence of 1 tokens",
+        '[{"sentence": ["a"], "ner": [{"index": [0, 1], "type": "X"}]}]': (
+            "made:1 (record 1): mention 'X' at 0:2 reaches beyond its sentence of 1 tokens"
         ),
-        (
-            "w2ner",
-            '[{"sentence": ["a", 1], "ner": []}]',
-            'made:1 (record 1): "sentence" holds 1, but only strings are expected',
+        '[{"sentence": ["a", 1], "ner": []}]': 'made:1 (record 1): "sentence" holds 1, but only strings are expected',
+        '[{"sentence": [""], "ner": [{"index": [0], "type": "X"}]}]': "made:1 (record 1): mention 'X' has span 0:0",
+        '[{"sentence": [], "ner": []}\n{': (
+            "made:2 (record 1): '{' follows a record of the array, but a comma or ] is expected; correct it there"
         ),
-        (
-            "w2ner",
-            '[{"sentence": [""], "ner": [{"index": [0], "type": "X"}]}]',
-            "made:1 (record 1): mention 'X' has span 0:0",
+        '[{"sentence": [], "ner": []}] x': "made:1 (record 1): 'x' follows the end of the array; ",
+        '[{"sentence": [], "ner": []},\n\n{"sente': (
+            "made:3 (record 2): a record is no JSON: it is cut off; correct it there"
         ),
-        (
-            "w2ner",
-            '[{"sentence": [], "ner": []}\n{',
-            "made:2 (record 1): '{' follows a record of the array, but a comma or ] is expected; correct it there",
+        '[{"sentence": [], "ner": []}, {"sentence" []}]': (
+            "made:1 (record 2): a record is no JSON: expecting ':' delimiter at '[]}]'"
         ),
-        ("w2ner", '[{"sentence": [], "ner": []}] x', "made:1 (record 1): 'x' follows the end of the array; "),
-        (
-            "w2ner",
-            '[{"sentence": [], "ner": []},\n\n{"sente',
-            "made:3 (record 2): a record is no JSON: it is cut off; correct it there",
+        "[" + "[" * 100_000: "made:1 (record 1): a record is nested too deeply",
+        "[" + "1" * 5_000 + "]": "made:1 (record 1): a record holds a number of thousands of digits",
+    },
+    "cnn-ner": {
+        '{"tokens": ["a"], "entity_mentions": [{"start": 0, "end": 1}]}': (
+            'made:1: the key "type" is missing, its keys are "start", "end"'
         ),
-        (
-            "w2ner",
-            '[{"sentence": [], "ner": []}, {"sentence" []}]',
-            "made:1 (record 2): a record is no JSON: expecting ':' delimiter at '[]}]'",
+        '{"tokens": ["a"]}': 'made:1: the key "entity_mentions" is missing, its keys are "tokens"',
+    },
+    "gliner": {
+        '{"tokenized_text": ["a"], "ner": [[0, 0.0, "X"]]}': (
+            'made:1: an element of "ner" is [0, 0.0, "X"], but [first token, last token, label] is expected'
         ),
-        ("w2ner", "[" + "[" * 100_000, "made:1 (record 1): a record is nested too deeply"),
-        ("w2ner", "[" + "1" * 5_000 + "]", "made:1 (record 1): a record holds a number of thousands of digits"),
-        (
-            "cnn-ner",
-            '{"tokens": ["a"], "entity_mentions": [{"start": 0, "end": 1}]}',
-            'made:1: the key "type" is missing, its keys are "start", "end"',
+        '{"tokenized_text": ["a"], "ner": [[0, -1, "X"]]}': "made:1: mention 'X' has span 0:0",
+    },
+    "doccano": {
+        '{"text": "a", "label": [[0, 1]]}': "made:1: a mention is [0, 1], but [start, end, label] is expected",
+        '{"text": "a", "label": [[0, 2, "X"]]}': (
+            "made:1: mention 'X' at 0:2 reaches beyond the text of 1 characters; offsets count Unicode code points"
         ),
-        ("cnn-ner", '{"tokens": ["a"]}', 'made:1: the key "entity_mentions" is missing, its keys are "tokens"'),
-        (
-            "gliner",
-            '{"tokenized_text": ["a"], "ner": [[0, 0.0, "X"]]}',
-            'made:1: an element of "ner" is [0, 0.0, "X"], but [first token, last token, label] is expected',
-        ),
-        ("gliner", '{"tokenized_text": ["a"], "ner": [[0, -1, "X"]]}', "made:1: mention 'X' has span 0:0"),
-        (
-            "doccano",
-            '{"text": "a", "label": [[0, 1]]}',
-            "made:1: a mention is [0, 1], but [start, end, label] is expected",
-        ),
-        (
-            "doccano",
-            '{"text": "a", "label": [[0, 2, "X"]]}',
-            "made:1: mention 'X' at 0:2 reaches beyond the text of 1 characters; offsets count Unicode code points",
-        ),
-        ("doccano", '{"text": "a", "label": null}', 'made:1: "label" is null, but a list is expected'),
-        (
-            "label-studio",
-            json.dumps([task("abc", {"start": 0, "end": 2, "text": "bc", "labels": ["X"]})]),
-            'made:1 (record 1): a region at 0:2 quotes "bc", but the text there reads "ab"',
-        ),
-        (
-            "label-studio",
-            json.dumps([task("abc", {"start": "/p[1]", "end": 2, "labels": ["X"]})]),
-            'made:1 (record 1): "start" is "/p[1]", but an integer is expected',
-        ),
-        (
-            "label-studio",
-            json.dumps([task("abc")]).replace('"result": []', '"result": [{"type": "paragraphlabels"}]'),
-            'made:1 (record 1): a result has type "paragraphlabels", but regions of plain text',
-        ),
-        (
-            "label-studio",
-            json.dumps([{"data": {"text": "a"}, "annotations": [7]}]),
-            'made:1 (record 1): an element of "annotations" is 7, but a JSON object is expected',
-        ),
-    ],
-)
-def test_what_is_wrong_is_explained(name: str, text: str, message: str) -> None:
-    with pytest.raises(CorpusError) as caught:
-        read(FORMATS[name][0], text)
-    assert str(caught.value).startswith(message)
+        '{"text": "a", "label": null}': 'made:1: "label" is null, but a list is expected',
+    },
+    "label-studio": {
+        json.dumps(
+            [task("abc", {"start": 0, "end": 2, "text": "bc", "labels": ["X"]})]
+        ): 'made:1 (record 1): a region at 0:2 quotes "bc", but the text there reads "ab"',
+        json.dumps(
+            [task("abc", {"start": "/p[1]", "end": 2, "labels": ["X"]})]
+        ): 'made:1 (record 1): "start" is "/p[1]", but an integer is expected',
+        json.dumps([task("abc")]).replace(
+            '"result": []', '"result": [{"type": "paragraphlabels"}]'
+        ): 'made:1 (record 1): a result has type "paragraphlabels", but regions of plain text',
+        json.dumps(
+            [{"data": {"text": "a"}, "annotations": [7]}]
+        ): 'made:1 (record 1): an element of "annotations" is 7, but a JSON object is expected',
+    },
+}
+"""By format, what is wrong in a file, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_wrong_is_explained(name: str) -> None:
+    for text, message in WRONG[name].items():
+        with pytest.raises(CorpusError) as caught:
+            read(FORMATS[name][0], text)
+        assert str(caught.value).startswith(message)
 
 
 def test_wrong_records_are_skipped_and_counted() -> None:
