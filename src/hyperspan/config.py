@@ -131,37 +131,42 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class CalibrationConfig:
-    """Calibration by label, of the model `segmental`. It changes probabilities and keeps the most probable sets.
-    Training chooses it on dev."""
+    """Calibration by label, of the models `segmental` and `discontinuous`. It changes probabilities and keeps the most
+    probable sets. Training chooses it on dev."""
 
     temperatures: Mapping[str, float] = _by_label(0.01, 1000)
     """The scores of a label are divided by its temperature. Labels that are not listed use `model.temperature`."""
     biases: Mapping[str, float] = _by_label(-1000, 0)
     """Added to the score of beginning a mention of a label: 0 or less, so far as the most probable sets stay the
     same."""
+    discontinuous: float = _number(0.0, -1000, 0)
+    """Added to the score of a part that others follow, of the model `discontinuous`: 0 or less, in the same way."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but one temperature for all labels."""
+        return not (self.temperatures or self.biases or self.discontinuous)
 
     def restrict(self, labels: Iterable[str]) -> CalibrationConfig:
         """That of some labels alone."""
         kept = set(labels)
-        return CalibrationConfig(
-            *(
-                {name: value for name, value in table.items() if name in kept}
-                for table in (self.temperatures, self.biases)
-            )
+        temperatures, biases = (
+            {name: value for name, value in table.items() if name in kept} for table in (self.temperatures, self.biases)
         )
+        return CalibrationConfig(temperatures, biases, self.discontinuous)
 
-    def of(self, labels: Iterable[str], temperature: float) -> tuple[list[float], list[float]] | None:
-        """The temperature and the bias of each label; None where there is nothing but one temperature for all.
+    def of(self, labels: Iterable[str], temperature: float) -> tuple[list[float], list[float], float] | None:
+        """The temperature and the bias of each label, and the bias of discontinuous mentions; None where there is
+        nothing but one temperature for all.
 
         >>> CalibrationConfig({"PER": 1.5}, {"PER": -0.5}).of(["GPE", "PER"], 1.2)
-        ([1.2, 1.5], [0.0, -0.5])
+        ([1.2, 1.5], [0.0, -0.5], 0.0)
         """
-        if not self.temperatures and not self.biases:
+        if self.is_empty:
             return None
         names = list(labels)
-        return [self.temperatures.get(name, temperature) for name in names], [
-            self.biases.get(name, 0.0) for name in names
-        ]
+        temperatures = [self.temperatures.get(name, temperature) for name in names]
+        return temperatures, [self.biases.get(name, 0.0) for name in names], self.discontinuous
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ COORDINATIONS = [
 ]
 SIZES = ["encoder.hidden=12", "encoder.span_hidden=7", "words.dimension=6", "discontinuous.gap=3"]
 SMALL = [*SIZES, "discontinuous.later_width=2"]
+CALIBRATED = ["calibration.temperatures={thing = 1.5}", "calibration.biases={thing = -0.4, place = -0.2}"]
 
 
 def sentences() -> list[Sentence]:
@@ -65,6 +66,8 @@ def runtime_of(folder: Path) -> RuntimeModel:
         (True, ["characters.encoder=cnn", "model.max_width=6", "discontinuous.parts=3", "model.mention_bias=0.7"]),
         (True, ["characters.encoder=lstm", "model.max_width=n", "discontinuous.parts=1", "model.temperature=1.3"]),
         (False, ["characters.encoder=cnn", "model.max_width=5", "discontinuous.bias=0.6", "model.temperature=0.8"]),
+        (True, ["discontinuous.bias=0.6", *CALIBRATED, "calibration.discontinuous=-0.8"]),
+        (False, ["discontinuous.parts=3", "model.mention_bias=0.7", *CALIBRATED]),
     ],
     ids=str,
 )
@@ -108,12 +111,6 @@ def test_discontinuous_runtime_refuses_tensors_of_other_shapes(name: str, tmp_pa
         runtime_of(tmp_path)
     save_file({other: tensor for other, tensor in tensors.items() if other != name}, path)
     with pytest.raises(InputError, match=f"it lacks {name}"):
-        runtime_of(tmp_path)
-
-
-def test_discontinuous_runtime_refuses_calibration_by_label(tmp_path: Path) -> None:
-    save_model(trained(["calibration.temperatures={thing = 1.5}"], steps=0), tmp_path)
-    with pytest.raises(InputError, match=r"leave out the section \[calibration\]"):
         runtime_of(tmp_path)
 
 

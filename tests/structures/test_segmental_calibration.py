@@ -21,7 +21,7 @@ def applied(array: ArrayHypergraph, calibration: TypeCalibration) -> tuple[Score
         None if part is None else (part / calibration.temperatures).astype(np.float32) for part in array.scores[2:]
     )
     given = ScoreArrays(*array.scores[:2], extend, close, branch)  # type: ignore[arg-type]
-    scores, best = calibration.apply(given, array.lengths)
+    scores, best = calibration.apply(calibration.temper(given), array.lengths)
     return scores, array.lengths, best
 
 

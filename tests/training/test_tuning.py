@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from hyperspan.config import CalibrationConfig, Config
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.nn import MODELS, Recognizer, Scorer, new_model
 from hyperspan.nn.recognizer import MENTION_BIASES
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.decoding import DecodingOptions, decode
-from hyperspan.training.calibration import PRIOR_MENTIONS
+from hyperspan.structures.mentions import fragments_of
+from hyperspan.training.calibration import PRIOR_MENTIONS, DevChains
+from hyperspan.training.calibration_chains import chain_batch
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import (
     SURER_PENALTY,
@@ -25,6 +29,8 @@ from hyperspan.training.tuning import (
 )
 from hyperspan.types import Mention
 from tests.nn.test_models import HANDCRAFTED, SMALL, corpus
+from tests.runtime.test_discontinuous import sentences
+from tests.runtime.test_discontinuous import trained as trained_on_coordination
 
 
 @pytest.fixture(
@@ -135,6 +141,41 @@ def test_calibration_of_a_tiny_dev_stays_near_that_of_the_model(trained: Recogni
     assert trained.config.model.temperature == pytest.approx(1.5, rel=0.1)
     assert all(value == pytest.approx(1.6, rel=0.1) for value in trained.config.calibration.temperatures.values())
     assert all(value == pytest.approx(-0.75, abs=0.13) for value in trained.config.calibration.biases.values())
+
+
+def test_tune_calibration_of_discontinuous_mentions_keeps_sets_and_says_what_was_fitted() -> None:
+    dev = sentences() * 5
+    model = trained_on_coordination(["discontinuous.bias=1.5"], steps=25)
+    with torch.inference_mode():
+        sets = model.distribution(dev).argmax()
+    assert any(map(fragments_of, set().union(*sets)))
+    wrong = [one.with_mentions(mention for mention in one.mentions if not mention.fragments) for one in dev]
+    fit = tune_calibration(model, wrong)
+    assert fit is not None and model.config.calibration.discontinuous < 0
+    assert set(model.config.calibration.temperatures) == set(model.labels)
+    with torch.inference_mode():
+        found = model.distribution(dev)
+        assert found.argmax() == sets
+        stated = found.places([None])[0].probabilities
+    mean = sum(part.probability * part.count for part in fit.after.bins) / fit.after.count
+    assert fit.after.count == len(stated) and mean == pytest.approx(float(stated.mean()), abs=1e-3)
+    assert Config.from_toml(model.config.to_toml()) == model.config
+
+
+@pytest.mark.parametrize("in_one_place", [False, True])
+def test_types_share_their_calibration_if_errors_of_one_type_stand_in_one_place(in_one_place: bool) -> None:
+    count = 500
+    close = np.full((count, 1, 1, 2), 3.0)
+    scores = ScoreArrays(*(np.zeros((count, 1, *one, 2)) for one in ((), (), (0,))), close=close)
+    found = [{(0, 1, 0), (0, 1, 1)} for _ in range(count)]
+    wrong = set(range(100, 150)) if in_one_place else set(range(0, count, 2))
+    gold = [{(0, 1, 0)} | ({(0, 1, 1)} if sentence not in wrong else set()) for sentence in range(count)]
+    starts = np.ones((count, 1, 2))
+    batch = chain_batch(scores, [1] * count, starts, found, gold, np.arange(count))
+    fit = DevChains([batch], 2, 1.0).fit()
+    assert fit.by_type is not in_one_place
+    assert (len({*zip(fit.chosen.temperatures, fit.chosen.biases, strict=True)}) == 1) is in_one_place
+    assert fit.after.brier <= fit.before.brier
 
 
 @pytest.mark.xfail(strict=True, reason="step 27: tuning reads batches of the size that scoring dev reads")

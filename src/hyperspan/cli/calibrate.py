@@ -43,7 +43,7 @@ def calibrate(
 ) -> None:
     """Calibrate a model's probabilities on a dev corpus: of the mentions with probability 0.8, 80% should be right.
 
-    hyperspan train calibrates at its end, so this is for other data. It fits a temperature and a bias for each label.
+    hyperspan train calibrates at its end, so this is for other data. It fits temperatures and biases of labels.
     The model finds the same mentions as before.
 
     Example: hyperspan calibrate runs/mine dev.data --force
@@ -96,8 +96,11 @@ def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: s
         return
     text = f"`hyperspan calibrate` chose one temperature on {dev}."
     if fit is not None:
+        chosen = (
+            "a temperature and a bias for each label" if fit.by_type else "one temperature and one bias for all labels"
+        )
         text = (
-            f"`hyperspan calibrate` chose a temperature and a bias for each label on {dev}. Expected calibration error there, over the "
+            f"`hyperspan calibrate` chose {chosen} on {dev}. Expected calibration error there, over the "
             f"mentions that it finds: {fit.before.ece:.3f} with one temperature, {fit.after.ece:.3f} calibrated, {fit.held_out.ece:.3f} "
             "held out (docs/how-to/evaluate.md). Other figures of calibration in this file are older."
         )
@@ -122,6 +125,8 @@ def _show(model: Recognizer, fit: CalibrationFit | None, format_: str) -> None:
         return
     errors = [(name, f"{found.ece:.4f}", f"{found.brier:.4f}") for name, found in measured.items()]
     values = [(label, f"{chosen.temperatures[label]:.4f}", f"{chosen.biases[label]:.3f}") for label in model.labels]
+    if model.abilities.gaps:
+        values.append(("discontinuous", "", f"{chosen.discontinuous:.3f}"))
     sections = [
         Section("Predicted mentions of dev", ("", "ECE", "Brier"), errors, f"{fit.after.count:,} mentions"),
         Section("Chosen", ("label", "temperature", "bias"), values),

@@ -28,6 +28,7 @@ from hyperspan.structures.discontinuous_scores import DiscontinuousScores, with_
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.segmental_calibration import TypeCalibration
 
 
 class DiscontinuousScorer(Scorer):
@@ -44,6 +45,7 @@ class DiscontinuousScorer(Scorer):
         vectors=True,
         independent_types=True,
         conditions=True,
+        calibrates=True,
         distils=True,
         skips=True,
         large_batches=True,
@@ -101,6 +103,15 @@ class DiscontinuousScorer(Scorer):
 
     def add_discontinuous_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, open=scores.open + bias)
+
+    def calibrated(
+        self, scores: DiscontinuousScores, lengths: Sequence[int], calibration: TypeCalibration
+    ) -> DiscontinuousScores:
+        inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
+        scores = scores.map(lambda tensor: tensor * inverse)
+        found = self.distribution(scores, lengths).allowed_biases(calibration)
+        present, opening = (scores.close.new_tensor(values) for values in found[:2])
+        return replace(scores, present=scores.present + present, open=scores.open + opening)
 
     def type_axes(self) -> dict[str, tuple[int, ...]]:
         return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}

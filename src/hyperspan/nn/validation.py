@@ -40,9 +40,14 @@ def validate(config: Config) -> None:
         raise InputError(
             f'model.max_width is {model.max_width}, but model.kind {model.kind} cannot limit mentions; set it to "n"'
         )
-    if (config.calibration.temperatures or config.calibration.biases) and not kind.abilities.calibrates:
+    if not config.calibration.is_empty and not kind.abilities.calibrates:
         raise InputError(
             f"calibration has values by label, but model.kind {model.kind} has one temperature for all; leave them out"
+        )
+    if config.calibration.discontinuous and not kind.abilities.gaps:
+        raise InputError(
+            f"calibration.discontinuous is {config.calibration.discontinuous}, but model.kind {model.kind} finds no "
+            "discontinuous mentions; leave it out"
         )
     if model.discontinuous == "hull" and kind.abilities.gaps:
         raise InputError(

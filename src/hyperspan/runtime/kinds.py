@@ -13,6 +13,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.structures.segmental_calibration import TypeCalibration
 
 ArrayDistribution = ArrayHypergraph | DiscontinuousArrayHypergraph
 
@@ -58,9 +59,9 @@ class ServedKind(Protocol):
         scores: ScoreArrays,
         parts: PartScores | None,
         lengths: Sequence[int],
-        best: np.ndarray | None,
+        calibration: TypeCalibration | None,
     ) -> ArrayDistribution:
-        """The distribution that the scores define; `best` are its best mentions, or first parts, if known."""
+        """The distribution that the scores define, calibrated if its spans are scored at the temperatures of types."""
         ...
 
 
@@ -87,8 +88,11 @@ class SegmentalKind:
         scores: ScoreArrays,
         parts: PartScores | None,
         lengths: Sequence[int],
-        best: np.ndarray | None,
+        calibration: TypeCalibration | None,
     ) -> ArrayHypergraph:
+        if calibration is None:
+            return ArrayHypergraph(scores, lengths)
+        scores, best = calibration.apply(calibration.temper(scores), lengths)
         return ArrayHypergraph(scores, lengths, best)
 
 
@@ -117,10 +121,13 @@ class DiscontinuousKind:
         scores: ScoreArrays,
         parts: PartScores | None,
         lengths: Sequence[int],
-        best: np.ndarray | None,
+        calibration: TypeCalibration | None,
     ) -> DiscontinuousArrayHypergraph:
         parts = PartScores(scores.close, scores.close, scores.close) if parts is None else parts  # of no words
-        return DiscontinuousArrayHypergraph(scores, parts, lengths, config.discontinuous.parts)
+        if calibration is None:
+            return DiscontinuousArrayHypergraph(scores, parts, lengths, config.discontinuous.parts)
+        scores = calibration.temper(scores)
+        return DiscontinuousArrayHypergraph(scores, parts, lengths, config.discontinuous.parts).calibrated(calibration)
 
 
 SERVED_KINDS: dict[str, ServedKind] = {"segmental": SegmentalKind(), "discontinuous": DiscontinuousKind()}

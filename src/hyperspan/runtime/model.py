@@ -74,11 +74,6 @@ class RuntimeModel:
         self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         calibration = config.calibration.of(self.labels, config.model.temperature)
-        if calibration is not None and self.kind.discontinuous:
-            raise InputError(
-                f"{folder / 'config.toml'} has calibration by label, but model.kind is {config.model.kind!r}, which has none; leave out "
-                "the section [calibration]"
-            )
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
         own_margin = config.segmental.skip_margin or math.inf
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
@@ -165,7 +160,4 @@ class RuntimeModel:
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
-        best = None
-        if self.calibration is not None:
-            scores, best = self.calibration.apply(scores, lengths)
-        return self.kind.distribution(self.config, scores, parts, lengths, best)
+        return self.kind.distribution(self.config, scores, parts, lengths, self.calibration)

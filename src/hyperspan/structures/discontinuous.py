@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels import chains
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, check_no_nan, in_float64
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.discontinuous_calibration import AllowedBiases, allowed_biases
 from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.discontinuous_events import Events, events_of
 from hyperspan.structures.discontinuous_given import AnySets, Known, known_of, known_of_marks
@@ -42,6 +44,7 @@ from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of
 from hyperspan.structures.segmental import SegmentalHypergraph
+from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.structures.teaching import widened, without_expected
 
 """One collection of mentions, contiguous or discontinuous, for each sentence of a batch."""
@@ -279,6 +282,16 @@ class DiscontinuousHypergraph(Distribution):
     def _best(self) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
         menus = self._menus(best=True)
         return best_mentions(menus, self._first_of(menus).best_rows())
+
+    @torch.no_grad()
+    def allowed_biases(self, calibration: TypeCalibration) -> AllowedBiases:
+        """The biases of a calibration, so far as they keep the most probable sets; the scores must already be divided
+        by its temperatures."""
+        menus, scores = self._menus(best=True), self.scores
+        first = ScoreArrays(
+            *(tensor.numpy(force=True) for tensor in (scores.absent, scores.present, scores.extend, scores.close))
+        )
+        return allowed_biases(calibration, first, menus, self._first_of(menus).best_rows(), self.lengths)
 
     @torch.no_grad()
     def argmax(self) -> list[frozenset[AnyMention]]:  # type: ignore[override]

@@ -14,6 +14,7 @@ import numpy as np
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.structures.constraints import inside
+from hyperspan.structures.discontinuous_calibration import BestMentions, allowed_biases
 from hyperspan.structures.discontinuous_edges import first_parts, shared_score
 from hyperspan.structures.discontinuous_entropy import MenuEntropies
 from hyperspan.structures.discontinuous_given import AnySets, Known, known_of
@@ -25,6 +26,7 @@ from hyperspan.structures.discontinuous_sampling import draw_mentions
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.structures.segmental_calibration import TypeCalibration
 
 AnySet = frozenset[AnyMention]
 
@@ -49,15 +51,22 @@ class DiscontinuousArrayHypergraph:
     """A distribution over the mention sets of each sentence of a padded batch; see DiscontinuousHypergraph.
 
     Types are indices, a mention is ``(start, end, type)`` in words or, with up to `parts` parts, ``(start, end, type,
-    parts)``. The arrays are not copied and must not change.
+    parts)``. The arrays are not copied and must not change. `best` are the mentions of the most probable sets, if
+    already known.
     """
 
     exact_marginals = True
 
     def __init__(
-        self, first: ScoreArrays, longer: PartScores, lengths: Sequence[int], parts: int, known: Known | None = None
+        self,
+        first: ScoreArrays,
+        longer: PartScores,
+        lengths: Sequence[int],
+        parts: int,
+        known: Known | None = None,
+        best: BestMentions | None = None,
     ):
-        self.first, self.longer, self.parts, self.known = first, longer, parts, known
+        self.first, self.longer, self.parts, self.known, self._known_best = first, longer, parts, known, best
         self.lengths = list(lengths)
         self.max_width, self.types = first.close.shape[2:]
         self.limits_of_mentions = Limits(parts, self.max_width, longer.gap.shape[2], longer.last.shape[2])
@@ -113,6 +122,16 @@ class DiscontinuousArrayHypergraph:
             inner = shared_score(kept, {"close": exact.first.close, **exact.longer._asdict()}) - weights
         return np.where(np.array(possible) & (total > -np.inf), np.minimum(total + inner, 0.0), -np.inf)
 
+    def first_parts(self, *, best: bool = False) -> ArrayHypergraph:
+        """The distribution over first parts or, if `best`, one with the same best set of them."""
+        return self._events(self._menus(best=best))
+
+    def given_first_parts(self, mentions: Sequence[tuple[int, AnyMention]]) -> np.ndarray:
+        """(mentions,): the probability of each (sentence, mention), given that some mention has its first part."""
+        menus = self._menus()
+        items = ProbableItems(menus, *menus.item_probabilities(np.ones_like(self.first.close)))
+        return np.array([items.probability(*found) for found in mentions], dtype=np.float64)
+
     @property
     def marginals(self) -> np.ndarray:
         """(B, n, c, m): the probability of each contiguous mention; for others see `discontinuous_marginals`."""
@@ -139,9 +158,11 @@ class DiscontinuousArrayHypergraph:
 
     # -- decoding -------------------------------------------------------------------------------------------------
 
-    def _best(self) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
+    def _best(self) -> BestMentions:
+        if self._known_best is not None:
+            return self._known_best
         menus = self._menus(best=True)
-        return best_mentions(menus, self._events(menus)._best())
+        return BestMentions(*best_mentions(menus, self._events(menus)._best()))
 
     def argmax(self) -> list[AnySet]:
         """The most probable set of each sentence; ties go to the choice with fewer mentions."""
@@ -192,6 +213,19 @@ class DiscontinuousArrayHypergraph:
         return draw_mentions(menus, exact._events(menus).sample(k, generator), generator)
 
     # -- other distributions --------------------------------------------------------------------------------------
+
+    def calibrated(self, calibration: TypeCalibration) -> DiscontinuousArrayHypergraph:
+        """The calibrated distribution, with the same most probable sets.
+
+        The scores must already be divided by the temperatures; the distribution must have no constraints.
+        """
+        menus = self._menus(best=True)
+        present, opening, best = allowed_biases(
+            calibration, self.first, menus, self._events(menus)._best(), self.lengths
+        )
+        first = self.first._replace(present=self.first.present + present)
+        longer = self.longer._replace(open=self.longer.open + opening) if calibration.discontinuous else self.longer
+        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, best=best)
 
     def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> DiscontinuousArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.

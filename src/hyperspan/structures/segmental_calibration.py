@@ -24,9 +24,10 @@ KEPT = 0.1
 
 
 class TypeCalibration:
-    """The temperature and the bias of each type."""
+    """The temperature and the bias of each type, and the bias of discontinuous mentions."""
 
-    def __init__(self, temperatures: Sequence[float], biases: Sequence[float]):
+    def __init__(self, temperatures: Sequence[float], biases: Sequence[float], discontinuous: float = 0.0):
+        self.discontinuous = discontinuous
         self.temperatures, self.biases = np.array(temperatures, dtype=np.float64), np.array(biases, dtype=np.float64)
         self._factors, self._biases = (1 / self.temperatures).astype(np.float32), self.biases.astype(np.float32)
 
@@ -36,13 +37,17 @@ class TypeCalibration:
         factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
         return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
-    def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> tuple[ScoreArrays, np.ndarray | None]:
-        """The calibrated scores of a batch, in float32, and its best mentions as rows.
+    def temper(self, scores: ScoreArrays) -> ScoreArrays:
+        """Divide `absent` and `present` by the temperatures; the other scores come from weights that are folded."""
+        with np.errstate(all="ignore"):  # padding holds anything
+            return scores._replace(absent=scores.absent * self._factors, present=scores.present * self._factors)
 
-        `extend`, `close` and `branch` must already be divided by the temperatures; `absent` and `present` must not.
+    def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> tuple[ScoreArrays, np.ndarray | None]:
+        """The scores of a batch with the biases, in float32, and its best mentions as rows.
+
+        The scores must already be divided by the temperatures.
         """
         with np.errstate(all="ignore"):  # padding holds anything
-            scores = scores._replace(absent=scores.absent * self._factors, present=scores.present * self._factors)
             leads = np.zeros_like(scores.absent)
             best = best_places(scores, lengths, leads)
             present = scores.present + allowed_bias(self._biases, leads)

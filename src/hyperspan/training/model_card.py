@@ -100,9 +100,12 @@ def _calibration(model: Model, facts: RunFacts) -> str:
     if not facts.dev:
         return f"Temperature {config.model.temperature:g}, not calibrated, since the run had no dev set."
     mentions = counted(sum(len(sentence.mentions) for sentence in facts.dev), "mention")
-    if not config.calibration.temperatures:
+    given = config.calibration
+    if given.is_empty:
         return f"Temperature {config.model.temperature:g}, chosen on the {mentions} of dev."
-    return f"A temperature and a bias for each label were chosen on the {mentions} of dev (`calibration` in `config.toml`)."
+    shared = len({*given.temperatures.values()}) == len({*given.biases.values()}) == 1
+    chosen = "One temperature and one bias for all labels" if shared else "A temperature and a bias for each label"
+    return f"{chosen} were chosen on the {mentions} of dev (`calibration` in `config.toml`)."
 
 
 def _details(model: Model) -> str:

@@ -6,8 +6,9 @@ maximises the likelihood of the dev sentences, weighted by their mentions agains
 :data:`hyperspan.training.calibration.PRIOR_MENTIONS`. A lower one, which makes the model more confident, has a penalty:
 if all predictions on dev are correct, likelihood alone would push confidence to the limit.
 
-*Calibration by type.* The temperature fits the likelihood of whole sets; predicted mentions are still overconfident.
-Where types are independent, each gets its own temperature and bias: :mod:`hyperspan.training.calibration`.
+*Calibration.* The temperature fits the likelihood of whole sets; predicted mentions are still overconfident. Where
+types are independent, they get a temperature and a bias: :mod:`hyperspan.training.calibration`. Discontinuous mentions
+get a bias of their own.
 
 *Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is
 unsure. A number added to the score of each mention trades precision for recall. The chosen one has the best F1.
@@ -25,19 +26,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from hyperspan.evaluation.counts import counts_of, measures
 from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.batching import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
+from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
+from hyperspan.structures.discontinuous_scores import DiscontinuousScores
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
-from hyperspan.training.calibration import PRIOR_MENTIONS, CalibrationFit, ChainBatch, DevChains, chain_batch
+from hyperspan.training.calibration import PRIOR_MENTIONS, CalibrationFit, DevChains
+from hyperspan.training.calibration_chains import ChainBatch, PartBatch, chain_batch, part_batch
 from hyperspan.types import Sentence, trusted_mention
 
 TEMPERATURES = [round(0.5 * 1.04**step, 4) for step in range(60)]
@@ -46,6 +52,8 @@ SURER_PENALTY = 100.0
 """The penalty, in nats, of a temperature e times lower than that of the model."""
 NEXT_TO_NOTHING = 0.001
 """The overall F1 that finding more discontinuous mentions may cost."""
+DISCONTINUOUS_BIASES = [-step / 4 for step in range(17)]
+"""What is tried of `calibration.discontinuous`, from 0 to -4."""
 ENOUGH_DISCONTINUOUS = 10
 """With fewer discontinuous mentions in dev, no bias is chosen."""
 
@@ -156,25 +164,75 @@ def tune(model: Model, sentences: Sequence[Sentence]) -> None:
         _set(model, setting.section, **{setting.key: best_value(model, setting, sentences)})
     if isinstance(model, Recognizer):
         _set(model, "model", temperature=1.0)
-        _set(model, "calibration", temperatures={}, biases={})
+        _set(model, "calibration", temperatures={}, biases={}, discontinuous=0.0)
         tune_calibration(model, sentences)
 
 
 def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
-    """Choose the temperature and, if types are independent, the calibration by type; return None if they are not.
+    """Choose the temperature and, if types are independent, the calibration; return None if they are not.
 
     Both stay near the current values if the sentences have few mentions.
     """
     had = model.config.calibration.of(model.labels, model.config.model.temperature)
+    before = None if had is None else TypeCalibration(*had)
     count = sum(len(_known_gold(model, sentence)) for sentence in sentences)
-    _set(model, "calibration", temperatures={}, biases={})
+    _set(model, "calibration", temperatures={}, biases={}, discontinuous=0.0)
     _set(
         model, "model", temperature=_between(model.config.model.temperature, best_temperature(model, sentences), count)
     )
     if not model.abilities.calibrates:
         return None
-    before = None if had is None else TypeCalibration(*had)
-    fit = DevChains(_chains(model, sentences), len(model.labels), model.config.model.temperature, before).fit()
+    fit = _fit_types(model, sentences, before)
+    if model.abilities.gaps and (bias := best_discontinuous_calibration(model, sentences, before)):
+        _set(model, "calibration", discontinuous=bias)
+        fit = replace(_fit_types(model, sentences, before), before=fit.before)
+    return fit
+
+
+@torch.inference_mode()
+def best_discontinuous_calibration(
+    model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None = None
+) -> float:
+    """The `calibration.discontinuous` with the lowest cross-entropy of the discontinuous mentions of the most probable
+    sets, correct or not. It stays near the one before, or 0, if there are few."""
+    given = [
+        sentence
+        for batch in _batches(model, sentences)
+        for sentence, found in zip(batch, model.distribution(batch).argmax(), strict=True)
+        if _with_gaps(found)
+    ]
+    had, chosen, count = 0.0 if before is None else before.discontinuous, model.config, 0
+    losses: list[float] = []
+    for bias in DISCONTINUOUS_BIASES:
+        _set(model, "calibration", discontinuous=bias)
+        probabilities, right = _discontinuous_found(model, given)
+        count = len(right)
+        losses.append(-float(np.log(np.where(right, probabilities, 1 - probabilities).clip(1e-9)).sum()))
+    model.config = chosen
+    best = DISCONTINUOUS_BIASES[int(np.argmin(losses))]
+    return round((count * best + PRIOR_MENTIONS * had) / (count + PRIOR_MENTIONS), 3)
+
+
+def _discontinuous_found(model: Model, sentences: Sequence[Sentence]) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities of the discontinuous mentions of the most probable sets, and whether they are right."""
+    probabilities: list[float] = []
+    right: list[bool] = []
+    for given in _batches(model, sentences):
+        gold, places = [_known_gold(model, sentence) for sentence in given], model.distribution(given).places([None])[0]
+        for (b, *span), probability, parts in zip(
+            places.rows.tolist(), places.probabilities.tolist(), places.parts, strict=False
+        ):
+            mention: Any = (*span, parts)
+            if parts and _counted(model, [frozenset([mention])], [given[b]])[0]:
+                probabilities.append(probability)
+                right.append(mention in gold[b])
+    return np.array(probabilities), np.array(right, dtype=bool)
+
+
+def _fit_types(model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None) -> CalibrationFit:
+    """Choose the temperatures and biases of types, given the calibration of discontinuous mentions."""
+    batches = _parts(model, sentences) if model.abilities.gaps else _chains(model, sentences)
+    fit = DevChains(batches, len(model.labels), model.config.model.temperature, before).fit()
     chosen = (fit.chosen.temperatures, fit.chosen.biases)
     temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
     _set(model, "calibration", temperatures=temperatures, biases=biases)
@@ -205,6 +263,27 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
         known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])
         yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), known)
+
+
+@torch.inference_mode()
+def _parts(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[PartBatch]:
+    """The same of a model that finds discontinuous mentions."""
+    temperature, bias = model.config.model.temperature, model.config.calibration.discontinuous
+    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+        given = [sentences[number] for number in numbers]
+        lengths = [len(sentence) for sentence in given]
+        scores = model.biased(model(model.collate(given)))
+        gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
+        marks, found = model.marks(given), model.scorer.distribution(scores / temperature, lengths)
+        known = None if marks is None else found.known_chains(marks)
+        whole, divided = (_arrays(model, one, lengths) for one in (scores, scores / temperature))
+        yield part_batch(whole, divided, gold, np.array(numbers), known, bias)
+
+
+def _arrays(model: Recognizer, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousArrayHypergraph:
+    arrays = {name: tensor.numpy(force=True) for name, tensor in scores.tensors().items()}
+    longer = PartScores(*(arrays.pop(name) for name in PartScores._fields))
+    return DiscontinuousArrayHypergraph(ScoreArrays(**arrays), longer, lengths, model.config.discontinuous.parts)
 
 
 def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:

@@ -1,0 +1,84 @@
+"""Calibration of a hypergraph of discontinuous mentions: another distribution with the same most probable sets. Needs
+no torch.
+
+It is that of :mod:`hyperspan.structures.segmental_calibration`, over chains of first parts, with one more number: a
+bias of at most 0 on `open`, the score of a part that others follow. It makes discontinuous mentions less probable.
+Where the most probable set has a first part that others follow, the bias removes only part of the lead of its chain
+over the best alternative in which none follow that part (a share `KEPT` remains; several such parts of a chain divide
+what is removed). Later parts of the most probable set that others follow get no bias. No other alternative gains, so
+the most probable set stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.structures.discontinuous_menus import Menus, best_mentions
+from hyperspan.structures.mentions import AnyMention, parts_of
+from hyperspan.structures.segmental_calibration import KEPT, TypeCalibration, allowed_bias, chain_leads
+
+
+class BestMentions(NamedTuple):
+    """The mentions of the most probable sets of a batch."""
+
+    contiguous: np.ndarray  # (mentions, 4): sentence, start, end, type
+    longer: list[tuple[int, AnyMention]]
+    """The sentence and the mention."""
+
+
+class AllowedBiases(NamedTuple):
+    """The biases of a calibration, so far as they keep the most probable sets, and these sets."""
+
+    present: np.ndarray  # (B, n, m)
+    open: np.ndarray | float  # (B, n, c, m), or one for all
+    best: BestMentions
+
+
+def allowed_biases(
+    calibration: TypeCalibration, first: ScoreArrays, menus: Menus, events: np.ndarray, lengths: Sequence[int]
+) -> AllowedBiases:
+    """The biases of a batch whose scores are already divided by the temperatures.
+
+    `menus` hold the best weights; `events` (events, 4) are the first parts of the best mentions.
+    """
+    best = BestMentions(*best_mentions(menus, events))
+    present = np.empty_like(first.absent)
+    present[:] = calibration.biases
+    if not len(events):
+        return AllowedBiases(present, calibration.discontinuous, best)
+    numbers = np.ravel_multi_index(tuple(events[:, [0, 1, 3]].T), first.absent.shape)
+    chains_there, chain = np.unique(numbers, return_inverse=True)
+    sentence, start, kind = np.unravel_index(chains_there, first.absent.shape)
+    chains = ScoreArrays(
+        *(array[sentence, start, ..., kind] for array in (first.absent, first.present, first.extend, menus.events)),
+        branch=None,
+    )
+    room = np.asarray(lengths)[sentence] - start
+    leads = chain_leads(chains, room)
+    opening: np.ndarray | float = calibration.discontinuous
+    if best.longer and calibration.discontinuous:
+        followed = _followed(best, events)
+        chain, width = chain[followed], (events[:, 2] - events[:, 1] - 1)[followed]
+        alone = chains.close[chain]
+        alone[np.arange(len(chain)), width] = menus.close[sentence[chain], start[chain], width, kind[chain]]
+        without = ScoreArrays(*(array[chain] for array in chains[:3]), close=alone, branch=None)  # type: ignore[arg-type]
+        lead = leads[chain] - np.maximum(chain_leads(without, room[chain]), 0.0)
+        bias = np.maximum(calibration.discontinuous, -(1 - KEPT) * lead / np.bincount(chain)[chain])
+        opening = np.full_like(menus.events, calibration.discontinuous)
+        opening[sentence[chain], start[chain], width, kind[chain]] = bias
+        for b, mention in best.longer:
+            for i, j in parts_of(mention)[1:-1]:
+                opening[b, i, j - i - 1, mention[2]] = 0.0
+        leads = leads + np.bincount(chain, bias, len(leads))
+    present[sentence, start, kind] = allowed_bias(calibration.biases[kind], leads)
+    return AllowedBiases(present, opening, best)
+
+
+def _followed(best: BestMentions, events: np.ndarray) -> np.ndarray:
+    """(events,): whether others follow a first part of the best mentions."""
+    found = {(b, *parts_of(mention)[0], mention[2]) for b, mention in best.longer}
+    return np.array([tuple(row) in found for row in events.tolist()], dtype=bool)

@@ -1,0 +1,85 @@
+"""Calibration of discontinuous mentions: one exact distribution with the same most probable sets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperspan import kernels
+from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
+from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
+from hyperspan.structures.mentions import AnyMention
+from hyperspan.structures.segmental_calibration import TypeCalibration
+from tests.structures.test_discontinuous_arrays import LENGTHS, SIZES, Sizes, both, check_equal
+
+
+def drawn(m: int, seed: int) -> TypeCalibration:
+    generator = np.random.default_rng(seed)
+    return TypeCalibration([1.0] * m, (-generator.uniform(0, 4, m)).tolist(), -float(generator.uniform(0, 4)))
+
+
+def with_biases(tensor: DiscontinuousHypergraph, calibration: TypeCalibration) -> DiscontinuousHypergraph:
+    """The calibrated distribution over tensors."""
+    present, opening, _ = tensor.allowed_biases(calibration)
+    scores = tensor.scores.tensors()
+    scores["present"] = scores["present"] + tensor.scores.close.new_tensor(present)
+    scores["open"] = scores["open"] + tensor.scores.close.new_tensor(opening)
+    return DiscontinuousHypergraph(DiscontinuousScores(**scores), tensor.lengths, tensor.parts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LENGTHS, SIZES, st.integers(1, 3), st.integers(0, 999), st.booleans())
+def test_calibration_keeps_the_most_probable_sets(
+    lengths: list[int], sizes: Sizes, parts: int, seed: int, in_c: bool
+) -> None:
+    array, tensor = both(lengths, sizes, parts, seed)
+    with kernels.only("c") if in_c else kernels.reference():
+        found = array.calibrated(drawn(sizes[3], seed))
+        again = DiscontinuousArrayHypergraph(found.first, found.longer, lengths, parts)  # which finds the best anew
+        assert found.argmax() == again.argmax() == array.argmax()
+        assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
+        check_equal(found, with_biases(tensor, drawn(sizes[3], seed)), 1e-9)
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_calibrated_probabilities_are_sums_over_sets(parts: int) -> None:
+    array, _ = both([5], (2, 1, 1, 1), parts, 4)
+    found = array.calibrated(TypeCalibration([1.0], [-1.2], -0.9))
+    sets = {mentions: math.exp(p) for mentions, p in found.topk(10**6)[0]}
+    assert sum(sets.values()) == pytest.approx(1, abs=1e-9)
+    longer = found.discontinuous_marginals(0.0)[0]
+    assert longer
+    probable: dict[AnyMention, float] = {**longer}
+    probable |= {(i, i + w + 1, k): p for (_, i, w, k), p in np.ndenumerate(found.marginals)}
+    for mention, probability in probable.items():
+        sums = math.fsum(p for mentions, p in sets.items() if mention in mentions)
+        assert probability == pytest.approx(sums, abs=1e-9)
+    for mentions, probability in list(sets.items())[:50]:
+        assert found.log_prob([mentions])[0] == pytest.approx(math.log(probability), abs=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(LENGTHS, SIZES, st.integers(2, 3), st.integers(0, 999))
+def test_calibration_makes_discontinuous_mentions_less_probable(
+    lengths: list[int], sizes: Sizes, parts: int, seed: int
+) -> None:
+    array, _ = both(lengths, sizes, parts, seed)
+    found = array.calibrated(TypeCalibration([1.0] * sizes[3], [0.0] * sizes[3], -1.5))
+    before, after = (sum(sum(one.values()) for one in each.discontinuous_marginals(0.0)) for each in (array, found))
+    assert after <= before + 1e-9 and (after < before or before == 0)
+    none = array.calibrated(TypeCalibration([1.0] * sizes[3], [0.0] * sizes[3]))
+    assert none.log_partition == pytest.approx(array.log_partition)
+
+
+def test_gradients_through_calibrated_scores_are_the_calibrated_marginals() -> None:
+    array, tensor = both([6, 4], (3, 2, 2, 2), 2, 7)
+    calibration = drawn(2, 7)
+    close = tensor.scores.close.requires_grad_()
+    log_partition = with_biases(tensor, calibration).log_partition.sum()
+    (gradient,) = torch.autograd.grad(log_partition, close)
+    assert gradient.numpy() == pytest.approx(array.calibrated(calibration).marginals, abs=1e-9)
