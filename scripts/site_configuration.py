@@ -8,8 +8,8 @@ import inspect
 import json
 from typing import Any, get_args, get_type_hints
 
-from hyperspan import config as module
-from hyperspan.config import AUTO, Config
+from hyperspan.config import AUTO, SECTIONS, Config, CorpusConfig
+from hyperspan.plugins import OPTIONS
 
 INTRODUCTION = """\
 # Configuration keys
@@ -30,41 +30,40 @@ epochs = 30
 - `auto` means that the value follows from your corpus: see [the defaults](../how-to/train.md#defaults).
 - An unknown key, a wrong type or a number outside its limits is an error that names the key.
 - Sections of one kind of model have no effect on the others.
-- The table `[plugins.NAME]` holds the settings of a plug-in of that name.
+- A kind of model or encoder from a plug-in may have a section of its name, too.
 """
 
 
 def configuration_page() -> str:
     """The page, in Markdown."""
     hints = get_type_hints(Config)
-    described = _docstrings()
-    sections = [field.name for field in dataclasses.fields(Config) if dataclasses.is_dataclass(hints[field.name])]
-    parts = [_section(f"## {name}", name, hints[name], described) for name in sections]
-    parts.insert(1, _section("### Entries of a list of corpora", "", module.CorpusConfig, described))
+    sections = {name: hints[name] for name in SECTIONS} | {name: OPTIONS[name] for name in OPTIONS.built_in}
+    parts = [_section(f"## {name}", name, kind) for name, kind in sections.items()]
+    parts.insert(1, _section("### Entries of a list of corpora", "", CorpusConfig))
     return "\n".join([INTRODUCTION, *parts])
 
 
-def _section(heading: str, name: str, kind: type, described: dict[tuple[str, str], str]) -> str:
+def _section(heading: str, name: str, kind: type) -> str:
     lines = [heading, "", _one_line(inspect.cleandoc(kind.__doc__ or "")), ""]
     lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
-    hints = get_type_hints(kind)
+    hints, described = get_type_hints(kind), _docstrings(kind)
     for field in dataclasses.fields(kind):
         key = f"{name}.{field.name}".removeprefix(".")
-        meaning = _one_line(described[kind.__name__, field.name]).replace("|", "\\|")
+        meaning = _one_line(described[field.name]).replace("|", "\\|")
         lines.append(f"| `{key}` | {_values(hints[field.name], field)} | `{_default(field)}` | {meaning} |")
     return "\n".join([*lines, ""])
 
 
-def _docstrings() -> dict[tuple[str, str], str]:
-    """The string right after each field, by class and field."""
+def _docstrings(kind: type) -> dict[str, str]:
+    """The string right after each field of a class."""
     found = {}
-    for node in ast.parse(inspect.getsource(module)).body:
-        if isinstance(node, ast.ClassDef):
-            for field, after in zip(node.body, node.body[1:], strict=False):
-                if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                    name, text = field.target, after.value
-                    if isinstance(name, ast.Name) and isinstance(text, ast.Constant):
-                        found[node.name, name.id] = inspect.cleandoc(str(text.value))
+    [node] = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(node, ast.ClassDef)
+    for field, after in zip(node.body, node.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+            name, text = field.target, after.value
+            if isinstance(name, ast.Name) and isinstance(text, ast.Constant):
+                found[name.id] = inspect.cleandoc(str(text.value))
     return found
 
 

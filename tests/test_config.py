@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import tomllib
-from dataclasses import fields
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hyperspan.config as config_module
 from experiments import CONFIGS
-from hyperspan.config import Config, DataConfig
+from hyperspan.baselines.fofe import FofeOptions
+from hyperspan.config import SECTIONS, Config, CorpusConfig, DataConfig
 from hyperspan.errors import InputError
+from hyperspan.plugins import OPTIONS
 from hyperspan.toml import LARGEST_FILE
 from hyperspan.training.checkpoint import difference
 from hyperspan.training.run import check_files
@@ -75,13 +77,13 @@ def test_configurations_of_experiments_are_good(path: Path) -> None:
         ("encoder.input_dropout=1.5", "encoder.input_dropout is 1.5, but must be a number from 0 to 0.95"),
         ("characters.encoder=gru", 'characters.encoder is \'gru\', but must be "none" or "lstm" or "cnn"'),
         ("training.epochs=2.5", "training.epochs is 2.5, but must be a whole number of at least 1"),
-        ("modl.tied=true", "no key modl; did you mean model?"),
+        ("modl.tied=true", "no section modl; did you mean model?"),
         ("training.xyzzy=1", "no key training.xyzzy; it has training.seed, "),
         ("training.max_grad_norm=inf", "training.max_grad_norm is inf, but must be a number of at least 0"),
         ("training.seed=-1", "training.seed is -1, but must be a whole number from 0 to"),
         ("training.seed=99999999999", "training.seed is 99999999999"),
         ("seed=3", "is not SECTION.KEY=VALUE"),
-        ("plugins.zoo=3", "is not plugins.NAME.KEY=VALUE"),
+        ("zoo.size=3", "the configuration has no section zoo; it has data, "),
         ("training.seed=" + "9" * 5_000, "training.seed is '999"),
         ("training.seed=" + "[" * 2_000, "training.seed is '[[["),
         ("encoder.layers=100000000", "encoder.layers is 100000000, but must be a whole number from 0 to 100"),
@@ -109,7 +111,7 @@ def test_what_is_wrong_is_said(given: str, message: str) -> None:
         ('"a b".' * 10_000 + "c = 1", "it is nested too deeply"),
         ('x = {k = """a"""", ' + '\'#\'."\\"".' * 7_000 + "c = 1}", "it is nested too deeply"),
         ("a" * 60_000, "is not TOML"),
-        ("x" * 60_000 + " = 1", "no key xxx"),
+        ("x" * 60_000 + " = 1", "no section xxx"),
         ("# " + "a" * 70_000, "has more than 65,536 bytes"),
         ("[data]\ntrain = 2020-02-30", "is not TOML"),
         ("[data]\ntrain = 2020-02-03", "data.train is datetime.date"),
@@ -141,35 +143,45 @@ def test_reading_any_configuration_takes_time_in_proportion_to_its_size(part: st
     assert grows_linearly(read, LARGEST_FILE // 2)
 
 
-def test_tables_of_plugins_are_kept_as_they_are() -> None:
-    text = """[plugins.zoo]
-    size = 3
-    "odd key" = [1.5, inf, {a.b = 2026-11-16T07:32:00Z, c = 07:32:00}, [], {}, "\\u007f"]
-    [plugins."two words".inner]
-    on = true
+def test_options_of_kinds_are_checked_and_completed() -> None:
+    text = """[fofe]
+    layers = 2
+    [katiyar-cardie]
+    threshold = 1
     """
-    config = Config.from_toml(text).override(["plugins.zoo.size=4", "plugins.new.name=x"])
-    assert config.plugins["zoo"]["size"] == 4 and config.plugins["new"] == {"name": "x"}
-    again = Config.from_toml(config.to_toml())
-    assert again == config and again.plugins["two words"] == {"inner": {"on": True}} and hash(again) == hash(config)
-    assert difference(config, again) is None and difference(config, Config()) == "plugins.zoo"
+    config = Config.from_toml(text).override(["fofe.layers=3", "cascaded.order=B,A", "encoder.kind=handcrafted"])
+    assert config.kinds == {"fofe": {"layers": 3}, "katiyar-cardie": {"threshold": 1}, "cascaded": {"order": "B,A"}}
+    assert config.options("fofe", FofeOptions) == FofeOptions(layers=3)
+    complete = config.completed()
+    assert set(complete.kinds) == {"handcrafted", *config.kinds} and complete.kinds["fofe"]["hidden"] == 128
+    again = Config.from_toml(complete.to_toml())
+    assert again == complete and hash(again) == hash(complete) and again.completed() == again
+    assert (
+        difference(complete, again) is None
+        and difference(Config(), Config().override(["fofe.layers=3"])) == "fofe.layers"
+    )
+    assert complete.with_values({"fofe.threshold": 0.5}).options("fofe", FofeOptions).threshold == 0.5
 
 
 @pytest.mark.parametrize(
-    ("plugins", "message"),
+    ("kinds", "message"),
     [
-        (3, "plugins is 3, but must be a table"),
-        ({"zoo": 3}, "plugins.zoo is 3, but must be a table"),
-        ({"zoo": {"a": None}}, "plugins.zoo holds None, but must hold what TOML can"),
-        ({"zoo": {"a": [float("nan")]}}, "plugins.zoo holds nan"),
-        ({"zoo": {"a": {3: 4}}}, "plugins.zoo holds {3: 4}"),
-        ({"zoo": {"a": 1 << 20_000}}, "plugins.zoo holds a number of thousands of digits"),
-        ({"zoo": tomllib.loads("a = " + "[" * 60 + "]" * 60)}, "plugins.zoo is nested too deeply"),
+        ({"fofe": 3}, "fofe is 3, but must be a table"),
+        ({"fofe": {"layers": None}}, "fofe holds None, but must hold what TOML can"),
+        ({"fofe": {"layers": [float("nan")]}}, "fofe holds nan"),
+        ({"fofe": {"layers": {3: 4}}}, "fofe holds {3: 4}"),
+        ({"fofe": {"layers": 1 << 20_000}}, "fofe holds a number of thousands of digits"),
+        ({"fofe": tomllib.loads("a = " + "[" * 60 + "]" * 60)}, "fofe is nested too deeply"),
+        ({"fofe": {"layer": 3}}, "the configuration has no key fofe.layer; did you mean fofe.layers?"),
+        ({"fofe": {"layers": 0}}, "fofe.layers is 0, but must be a whole number from 1 to 100"),
+        ({"foef": {"layers": 1}}, "the configuration has no section foef; did you mean fofe?"),
+        ({"zoo": {}}, "the configuration has no section zoo; it has data, model, "),
+        ({"kinds": {"fofe": {}}}, "the configuration has no section kinds; it has data, model, "),
     ],
 )
-def test_tables_of_plugins_hold_what_toml_can(plugins: object, message: str) -> None:
+def test_options_that_no_kind_has_are_refused(kinds: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        Config.from_mapping({"plugins": plugins})
+        Config.from_mapping(kinds).completed()
 
 
 def test_a_folder_or_nothing_is_no_configuration(tmp_path: Path) -> None:
@@ -180,16 +192,12 @@ def test_a_folder_or_nothing_is_no_configuration(tmp_path: Path) -> None:
 
 def test_config_fields_have_docstrings() -> None:
     """From which the reference of all keys is generated."""
-    tree = ast.parse(Path(config_module.__file__).read_text("utf-8"))
-    classes = {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
-    sections = [type(entry.default).__name__ for entry in fields(Config) if entry.name != "plugins"]
-    bare = [
-        f"{name}.{ast.unparse(entry.target)}"
-        for name in (*sections, "CorpusConfig")
-        for entry, after in zip_longest(classes[name], classes[name][1:])
-        if isinstance(entry, ast.AnnAssign) and not _is_text(after)
-    ]
-    assert bare == [] and all(_is_text(classes[name][0]) for name in sections)
+    hints = get_type_hints(Config)
+    for kind in (*(hints[name] for name in SECTIONS), CorpusConfig, *(OPTIONS[name] for name in OPTIONS.built_in)):
+        [node] = ast.parse(inspect.getsource(kind)).body
+        assert isinstance(node, ast.ClassDef) and _is_text(node.body[0]), kind
+        for entry, after in zip_longest(node.body, node.body[1:]):
+            assert not isinstance(entry, ast.AnnAssign) or _is_text(after), (kind, ast.unparse(entry))
 
 
 def _is_text(node: ast.stmt | None) -> bool:

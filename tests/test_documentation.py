@@ -18,6 +18,8 @@ from experiments.paper.__main__ import make_command as make_paper
 from experiments.pretraining.__main__ import pretrain
 from hyperspan.cli import make_app
 from hyperspan.config import Config
+from hyperspan.plugins import OPTIONS
+from hyperspan.toml import values_of
 from scripts.snippets import PAGES, ROOT, replayed
 
 
@@ -28,7 +30,7 @@ def test_documentation_snippets_run_and_print_what_is_shown(page: Path) -> None:
     assert replayed(text, str(page)) == text
 
 
-GROUPS = {"hyperspan.formats", "hyperspan.encoders", "hyperspan.structures", "hyperspan.models"}
+GROUPS = {"hyperspan.formats", "hyperspan.encoders", "hyperspan.structures", "hyperspan.models", "hyperspan.options"}
 CONSOLE = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)hyperspan ([a-z]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
 EXPERIMENTS = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)python -m experiments\.([a-z_.]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
@@ -49,13 +51,9 @@ def test_documentation_names_what_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     names = set(re.findall(r"(?<![\w./-])hyperspan(?:\.[A-Za-z_]\w*)+(?![\w/-])", text)) - GROUPS
     assert {name for name in names if not is_there(name)} == set()
-    tables = Config().tables()
+    tables = Config().tables() | {name: values_of(OPTIONS[name]()) for name in OPTIONS.built_in}
     keys = re.findall(rf"(?<![\w./-])({'|'.join(tables)})\.([a-z]\w*)(?=[`= ])", text)
-    assert {
-        key
-        for key in keys
-        if key[0] != "plugins" and key[1] not in {*tables[key[0]], "py", "toml", "txt", "safetensors"}
-    } == set()
+    assert {key for key in keys if key[1] not in {*tables[key[0]], "py", "toml", "txt", "safetensors"}} == set()
 
 
 def test_documentation_commands_have_the_options_shown() -> None:

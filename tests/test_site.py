@@ -15,6 +15,8 @@ from playwright.sync_api import Browser
 
 from hyperspan.cli import COMMANDS
 from hyperspan.config import Config
+from hyperspan.plugins import OPTIONS
+from hyperspan.toml import values_of
 from scripts.site_cli import cli_page
 from scripts.site_configuration import configuration_page
 from tests.serve.page.reader import NEEDS, PATIENCE
@@ -125,8 +127,9 @@ def test_cli_page_has_every_command() -> None:
 def test_configuration_page_has_every_key() -> None:
     page = configuration_page()
     tables = Config().tables()
-    keys = {f"{section}.{key}" for section, table in tables.items() if section != "plugins" for key in table}
-    rows = dict(re.findall(r"^\| `([\w.]+)` \| .+ \| `(.*?)` \| .+ \|$", page, re.MULTILINE))
+    tables |= {name: values_of(OPTIONS[name]()) for name in OPTIONS.built_in}
+    keys = {f"{section}.{key}" for section, table in tables.items() for key in table}
+    rows = dict(re.findall(r"^\| `([\w.-]+)` \| .+ \| `(.*?)` \| .+ \|$", page, re.MULTILINE))
     assert keys <= rows.keys()
     assert rows["training.seed"] == "1" and rows["training.epochs"] == "auto" and rows["model.max_width"] == '"n"'
 

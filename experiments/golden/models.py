@@ -38,10 +38,10 @@ SMALL = (
     "training.eval_epochs=1",
 )
 """Settings of a small model, all that would otherwise follow from the corpus among them."""
-HANDCRAFTED = ("encoder.kind=handcrafted", "features.min_count=2", "training.learning_rate=0.05")
+HANDCRAFTED = ("encoder.kind=handcrafted", "handcrafted.min_count=2", "training.learning_rate=0.05")
 OF_KIND = {
     "fofe": ("fofe.hidden=16",),
-    "katiyar-cardie": ("katiyar_cardie.label_hidden=8", "model.reading=all"),
+    "katiyar-cardie": ("katiyar-cardie.label_hidden=8", "katiyar-cardie.reading=all"),
     "tree": ("model.max_width=12",),
 }
 """What a kind needs besides, or is better tried with."""
@@ -63,7 +63,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "skips": ("segmental.skip_margin=3.0",),
     "joint-spans": ("model.kind=joint", "joint.together=spans", "joint.within=spans"),
     "three-parts": ("model.kind=discontinuous", "discontinuous.parts=3", "discontinuous.gap=5"),
-    "separators-all": ("model.kind=mention-separators", "model.reading=all"),
+    "separators-all": ("model.kind=mention-separators", "mention-separators.reading=all"),
     "calibrated": (),
 }
 """Variants of the kind segmental, unless they name another."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from experiments import CONFIGS
 from experiments.paper.results import RESULT, Result
 from experiments.paper.rows import ROWS, Row
-from hyperspan.config import AUTO, SETTLED, Config, CorpusConfig
+from hyperspan.config import AUTO, SECTIONS, SETTLED, Config, CorpusConfig
 from hyperspan.errors import InputError, OutputExistsError
+from hyperspan.plugins import OPTIONS
+from hyperspan.toml import values_of
 
 DATA = "data/"
 """The prefix of paths in configurations: the data folder."""
@@ -45,14 +47,8 @@ def source_of(row: Row, data: str, configs: str | Path = CONFIGS) -> tuple[Path,
 
 def _moved(config: Config, data_dir: Path) -> Config:
     """Replace the prefix "data/" of all paths in a configuration by another folder."""
-    sections = {}
-    for section in fields(config):
-        if section.name == "plugins":
-            continue
-        values = vars(getattr(config, section.name))
-        moved = {key: _moved_path(value, data_dir) for key, value in values.items()}
-        sections[section.name] = replace(getattr(config, section.name), **moved)
-    return replace(config, **sections)
+    values = {f"{section}.{key}": value for section, table in config.tables().items() for key, value in table.items()}
+    return config.with_values({key: _moved_path(value, data_dir) for key, value in values.items()})
 
 
 def _moved_path(value: Any, data_dir: Path) -> Any:
@@ -78,13 +74,17 @@ def finished_result(folder: Path, config: Config) -> Result | None:
     return result
 
 
-_DEFAULTS = Config().tables()
+def _defaults(section: str) -> dict[str, Any]:
+    """The values of a section that sets nothing."""
+    return Config().tables()[section] if section in SECTIONS else values_of(OPTIONS[section]())
+
+
 _FREE = {
     ("model", "temperature"),
     ("calibration", "temperatures"),
     ("calibration", "biases"),
     ("fofe", "threshold"),
-    ("katiyar_cardie", "threshold"),
+    ("katiyar-cardie", "threshold"),
     ("training", "seed"),
 }
 """The keys in which a finished run may differ: chosen by training, or given by the folder."""
@@ -104,7 +104,7 @@ def changed_key(result: Result, config: Config) -> str | None:
         for key, value in values.items():
             if value == AUTO and f"{section}.{key}" in SETTLED:
                 continue
-            before = result.config.get(section, {}).get(key, _DEFAULTS[section].get(key))
+            before = result.config.get(section, {}).get(key, _defaults(section).get(key))
             if (section, key) not in _FREE and not _is_same(before, value, (section, key)):
                 return f"{section}.{key}"
     return None
@@ -117,7 +117,7 @@ def differences(config: Config) -> dict[str, dict[str, Any]]:
         section: {
             key: value if (section, key) == _ENCODER and _is_on_hub(value) else _name(value)
             for key, value in values.items()
-            if value != _DEFAULTS.get(section, {}).get(key)
+            if value != _defaults(section).get(key)
         }
         for section, values in config.tables().items()
         if section != "data"

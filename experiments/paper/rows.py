@@ -122,7 +122,7 @@ MAIN = (
     Row("sh-nn-n", "SH (-NN, c=n)", "non-neural", paper=_on((71.1, 60.6, 65.4), (69.5, 60.7, 64.8), (76.2, 67.5, 71.6))),
     Row("fofe-6", "FOFE (c=6)", "neural", config="fofe-n", overrides=("model.max_width=6",), paper=_on((68.2, 54.3, 60.5), (67.4, 55.1, 60.6), (71.2, 64.3, 67.6))),
     Row("fofe-n", "FOFE (c=n)", "neural", paper=_on((57.3, 46.8, 51.5), (56.3, 44.6, 49.8), (63.2, 59.3, 61.2))),
-    Row("katiyar-cardie", "Katiyar & Cardie 2018", "neural", config="sh-n", overrides=_kind("katiyar-cardie", _SMALLER, "encoder.output_dropout=0.3", "katiyar_cardie.label_hidden=200", "katiyar_cardie.dropout=0.5"), paper=_on((73.6, 71.8, 72.7), (70.6, 70.4, 70.5), (79.8, 68.2, 73.6))),
+    Row("katiyar-cardie", "Katiyar & Cardie 2018", "neural", config="sh-n", overrides=_kind("katiyar-cardie", _SMALLER, "encoder.output_dropout=0.3", "katiyar-cardie.label_hidden=200", "katiyar-cardie.dropout=0.5"), paper=_on((73.6, 71.8, 72.7), (70.6, 70.4, 70.5), (79.8, 68.2, 73.6))),
     Row("layered", "Ju et al. 2018", "neural", config="sh-n", overrides=_kind("layered", _SMALLER, "encoder.output_dropout=0.3"), paper=_on(None, (74.2, 70.3, 72.2), (78.5, 71.3, 74.7))),
     Row("transition", "Wang et al. 2018", "neural", config="sh-n", overrides=_kind("transition", _SMALLER), paper=_on((74.9, 71.8, 73.3), (74.5, 71.5, 73.0), (78.0, 70.2, 73.9))),
     Row("sh-6", "SH (c=6)", "neural", config="sh-n", overrides=("model.max_width=6",), paper=_on((79.1, 67.3, 72.7), (75.7, 69.6, 72.5), (76.6, 71.0, 73.7))),
@@ -148,7 +148,7 @@ CLUSTERS = tuple(
         f"{_PRINTED[name].title}, in-domain clusters",
         "clusters",
         config=name,
-        overrides=("words.clusters=data/biomed_clusters.tsv.gz",),
+        overrides=("handcrafted.clusters=data/biomed_clusters.tsv.gz",),
         paper=_PRINTED[name].paper,
         data=("genia",),
     )

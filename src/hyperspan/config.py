@@ -6,13 +6,15 @@ together.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from hyperspan.errors import InputError
-from hyperspan.toml import build, check_key, parse_value, read_text, read_toml, to_key, to_toml, values_of
+from hyperspan.plugins import OPTIONS
+from hyperspan.toml import build, check_key, free_table, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
 MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 3
 """No model here has more: what a configuration asks for beyond that is a mistake."""
@@ -22,7 +24,8 @@ AUTO = "auto"
 """The value of a key that :mod:`hyperspan.training.defaults` chooses by the corpus."""
 
 
-def _number(default: float, low: float | None = None, high: float | None = None) -> Any:
+def number(default: float, low: float | None = None, high: float | None = None) -> Any:
+    """A key whose value is a number within limits."""
     return field(default=default, metadata={"low": low, "high": high})
 
 
@@ -37,6 +40,17 @@ def _auto(settled: float | str, low: float | None = None, high: float | None = N
 
 
 @dataclass(frozen=True)
+class KindOptions:
+    """The keys that a kind of model or encoder adds to the configuration, in a section of its name.
+
+    A subclass is a frozen dataclass. Each field is a key, with a default and a docstring; :func:`number` sets limits.
+    """
+
+
+OptionsType = TypeVar("OptionsType", bound=KindOptions)
+
+
+@dataclass(frozen=True)
 class CorpusConfig:
     """One of several corpora: an entry of the list `data.train` or `data.dev`. Corpora may annotate different types."""
 
@@ -48,7 +62,7 @@ class CorpusConfig:
     training corpus."""
     annotated: tuple[str, ...] = ()
     """The model's labels of which the corpus has all mentions. Default: the labels that occur in it."""
-    repeat: int = _number(1, 1, 1000)
+    repeat: int = number(1, 1, 1000)
     """How often an epoch reads the corpus."""
     format: str = ""
     """The format of the corpus. Default: `data.format`."""
@@ -112,15 +126,11 @@ class ModelConfig:
     tied: bool = True
     """Whether the edge I → (X, I) scores as the sum of I → I and I → X, as in the paper. If not, it has its own
     weights."""
-    temperature: float = _number(1.0, 0.01, 1000)
+    temperature: float = number(1.0, 0.01, 1000)
     """Scores are divided by this in inference. Training chooses it on dev at the end; `calibration.temperatures` has
     values for single labels."""
-    mention_bias: float = _number(0.0, -1000, 1000)
+    mention_bias: float = number(0.0, -1000, 1000)
     """Added to the score of every mention in inference. Above 0 it raises recall, below 0 precision."""
-    reading: Literal["all", "nested"] = "nested"
-    """How ambiguous structures are decoded: `all` pairs every start with every end, `nested` pairs them so that
-    mentions of one type do not cross. For the models `mention-hypergraph`, `mention-separators` and
-    `katiyar-cardie`."""
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Labels that mark names alone, each with the type that it is a name of: `{person-name = "person"}`. Annotation
     shows their mentions on request, under that type, and leaves them out otherwise. Each type has one such label."""
@@ -139,7 +149,7 @@ class CalibrationConfig:
     biases: Mapping[str, float] = _by_label(-1000, 0)
     """Added to the score of beginning a mention of a label: 0 or less, so far as the most probable sets stay the
     same."""
-    discontinuous: float = _number(0.0, -1000, 0)
+    discontinuous: float = number(0.0, -1000, 0)
     """Added to the score of a part that others follow, of the model `discontinuous`: 0 or less, in the same way."""
 
     @property
@@ -171,26 +181,24 @@ class CalibrationConfig:
 
 @dataclass(frozen=True)
 class WordsConfig:
-    """Word vectors, embeddings of part-of-speech tags, and Brown clusters."""
+    """Word vectors, and embeddings of part-of-speech tags."""
 
     vectors: str = _auto("")
     """Pretrained word vectors: a file (GloVe, word2vec, fastText, npz), `"bundled"` for the English vectors that come
     with hyperspan, or `""` for random ones. `auto`: bundled for English text."""
     dimension: int = _auto(100, 0, MOST_UNITS)
     """Dimension of word vectors. 0 for no word vectors. `auto`: that of the vectors, or 100."""
-    max_vectors: int = _number(200_000, 0)
+    max_vectors: int = number(200_000, 0)
     """How many words of a vector file are kept, from its beginning. Words of the training data always keep their
     vectors. 0 for all."""
     lowercase: bool = True
     """Whether words are looked up in lower case. Characters always keep their case."""
-    min_count: int = _number(1, 1)
+    min_count: int = number(1, 1)
     """How often a word must occur in training to get a vector. Words with a pretrained vector always have one."""
-    word_dropout: float = _number(0.05, 0, 1)
+    word_dropout: float = number(0.05, 0, 1)
     """The fraction of training words that are replaced by the unknown word, so that its vector is trained."""
-    tag_dimension: int = _number(0, 0, MOST_UNITS)
+    tag_dimension: int = number(0, 0, MOST_UNITS)
     """Dimension of part-of-speech embeddings, 32 in the paper. 0 for none: raw text has no tags."""
-    clusters: str = ""
-    """A file of Brown clusters, for the features of `encoder.kind = "handcrafted"`."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +207,9 @@ class CharactersConfig:
 
     encoder: Literal["none", "lstm", "cnn"] = _auto("none")
     """The character encoder: `none`, `lstm` (+ char in the paper) or `cnn`. `auto`: `lstm`."""
-    dimension: int = _number(30, 1, MOST_UNITS)
+    dimension: int = number(30, 1, MOST_UNITS)
     """Dimension of character embeddings."""
-    hidden: int = _number(50, 1, MOST_UNITS)
+    hidden: int = number(50, 1, MOST_UNITS)
     """Units of the character encoder, for each direction (`lstm`) or each filter width (`cnn`)."""
 
 
@@ -213,36 +221,23 @@ class TransformerConfig:
     """A Hugging Face encoder: a folder, or a name on the hub. `""` for none."""
     pooling: Literal["first", "mean", "max"] = "first"
     """How the vectors of a word's subwords become one: `first`, `mean` or element-wise `max`."""
-    layers: int = _number(1, 1, MOST_LAYERS)
+    layers: int = number(1, 1, MOST_LAYERS)
     """How many of the last layers are mixed, with learnt weights. 1 uses the last layer alone."""
     freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
     """What is frozen: `none`, `all`, or a number for the embeddings and that many of the lowest layers."""
-    learning_rate: float = _number(5e-5, 0, 10)
+    learning_rate: float = number(5e-5, 0, 10)
     """The highest learning rate of the top layer. It follows `training.schedule`."""
-    layer_decay: float = _number(1.0, 0.01, 1)
+    layer_decay: float = number(1.0, 0.01, 1)
     """The learning rate of a layer is that of the layer above it times this."""
-    window: int = _number(0, 0)
+    window: int = number(0, 0)
     """How many subwords the encoder reads at once. 0 for as many as it can. Longer sentences are read in several
     windows."""
-    context: int = _number(0, 0)
+    context: int = number(0, 0)
     """Words of the document that the encoder reads before and after each sentence."""
     gradient_checkpointing: bool = False
     """Whether training computes layers twice instead of storing their activations, to save memory."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """`bfloat16` runs the encoder's matrix products in half precision on a CUDA device, in training and inference."""
-
-
-@dataclass(frozen=True)
-class FeaturesConfig:
-    """The features of `encoder.kind = "handcrafted"`."""
-
-    words: str = "words tags bag types flags"
-    """Groups of word features: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
-    near_affixes."""
-    spans: str = "text tags types ends context width"
-    """Groups of span features. The page on models explains them."""
-    min_count: int = _number(2, 1)
-    """How often a feature must occur in training to get weights. Span features count at mentions only."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +265,7 @@ class SegmentalConfig:
     interactions: bool = True
     """Whether I → I edges have weights. Without them, mentions of one type that begin at the same word do not influence
     each other."""
-    skip_margin: float = _number(0.0, 0.0)
+    skip_margin: float = number(0.0, 0.0)
     """Inference on CPUs skips words where T → X scores this much more than T → I for all types, unless mentions with
     probabilities below 0.1 are requested. 0 skips none."""
 
@@ -293,63 +288,21 @@ class JointConfig:
 class DiscontinuousConfig:
     """The model `discontinuous`, whose mentions may have several parts with words between them."""
 
-    parts: int = _number(2, 1, MOST_PARTS)
+    parts: int = number(2, 1, MOST_PARTS)
     """P: the most parts of a mention."""
-    gap: int = _number(8, 1, 1000)
+    gap: int = number(8, 1, 1000)
     """g: the most words of a gap between two parts."""
-    later_width: int = _number(4, 1, 1000)
+    later_width: int = number(4, 1, 1000)
     """c': the most words of a part after the first. The first part has up to `model.max_width`."""
-    bias: float = _number(0.0)
+    bias: float = number(0.0)
     """Added to the score of each part that another part follows. Training chooses it on dev at the end."""
-
-
-@dataclass(frozen=True)
-class JoinedConfig:
-    """The model `joined`. The limits in `discontinuous` apply to its mentions, too."""
-
-    threshold: float = _number(0.5, 0, 1)
-    """The least probability at which two parts are joined. Training chooses it on dev at the end."""
-
-
-@dataclass(frozen=True)
-class CascadedConfig:
-    """The model `cascaded`."""
-
-    order: str = ""
-    """The order of labels. Default: alphabetical."""
-
-
-@dataclass(frozen=True)
-class FofeConfig:
-    """The model `fofe`."""
-
-    layers: int = _number(1, 1, MOST_LAYERS)
-    """Layers of the network that classifies spans."""
-    hidden: int = _number(128, 1, MOST_UNITS)
-    """Units of each layer."""
-    dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on the output of each layer."""
-    threshold: float = _number(0.3, 0, 1)
-    """The least probability of a mention. Training chooses it on dev at the end."""
-
-
-@dataclass(frozen=True)
-class KatiyarCardieConfig:
-    """The model `katiyar-cardie`."""
-
-    label_hidden: int = _number(128, 1, MOST_UNITS)
-    """Units of the LSTM over labels."""
-    dropout: float = _number(0.0, 0, 0.95)
-    """Dropout on the output of that LSTM."""
-    threshold: float = _number(0.3, 0, 1)
-    """The least probability of a label. Training chooses it on dev at the end."""
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
     """Training: start, length, optimizer, loss and checkpoints."""
 
-    seed: int = _number(1, 0, 2**31 - 1)
+    seed: int = number(1, 0, 2**31 - 1)
     """The seed of all randomness."""
     start: str = _auto("")
     """A warm start: the trained model whose encoders and vectors the new model begins with. A bundled model by name, a
@@ -365,7 +318,7 @@ class TrainingConfig:
     """Epochs from one scoring on dev to the next. The last epoch is always scored."""
     batch_size: int = _auto(32, 1)
     """Sentences of a step."""
-    micro_batch_size: int = _number(0, 0)
+    micro_batch_size: int = number(0, 0)
     """The most sentences that are computed at once, to save memory. Steps stay the same. 0 for no limit."""
     optimizer: Literal["adam", "adamw"] = "adam"
     """`adam`, or `adamw` (decoupled weight decay)."""
@@ -374,23 +327,23 @@ class TrainingConfig:
     schedule: Literal["constant", "cosine", "plateau"] = _auto("constant")
     """`constant`, `cosine` or `plateau`, each after a linear warm-up. `cosine` falls to 0 over all epochs; `plateau`
     falls when dev F1 stops rising, and ends training when that no longer helps."""
-    plateau_factor: float = _number(0.1, 0.001, 0.999)
+    plateau_factor: float = number(0.1, 0.001, 0.999)
     """The schedule `plateau` multiplies the learning rate by this."""
-    plateau_patience: int = _number(3, 0)
+    plateau_patience: int = number(3, 0)
     """The dev scores in a row without a better F1 that the schedule `plateau` accepts; it reacts to the next one, as
     `ReduceLROnPlateau` of PyTorch does with a threshold of 0. Counting begins after the warm-up, once something is
     found."""
-    plateau_reductions: int = _number(2, 0)
+    plateau_reductions: int = number(2, 0)
     """How often the schedule `plateau` lowers the learning rate. The next time, training ends."""
     warmup_epochs: float = _auto(0.0, 0)
     """Epochs, or a fraction of one, in which the learning rate rises from 0."""
-    max_grad_norm: float = _number(3.0, 0)
+    max_grad_norm: float = number(3.0, 0)
     """The largest gradient norm; larger gradients are clipped. 0 for no clipping."""
-    weight_decay: float = _number(0.0, 0)
+    weight_decay: float = number(0.0, 0)
     """Weight decay. It does not apply to word vectors."""
     softmax_margin: bool = True
     """Softmax-margin training of segmental models: in training, wrong edges get a cost."""
-    beta: float = _number(1.5, 1, 1000)
+    beta: float = number(1.5, 1, 1000)
     """β: the cost of a missed mention in softmax-margin training, where a false one costs 1."""
     lm_loss_weight: float = _auto(0.0, 0)
     """Weight of an auxiliary language-model loss, which predicts the words before and after each word. 0 for none."""
@@ -411,10 +364,10 @@ class DistillationConfig:
     text: str = ""
     """Unlabelled text for the teacher to annotate: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus,
     whose mentions are ignored."""
-    sentences: int = _number(0, 0)
+    sentences: int = number(0, 0)
     """Unlabelled sentences of each epoch, in addition to the training sentences. Each epoch reads the next ones. 0 for
     all."""
-    gold_weight: float = _number(0.5, 0, 1)
+    gold_weight: float = number(0.5, 0, 1)
     """Weight of the gold loss on training sentences. The loss from the teacher has the rest."""
     copy_embeddings: bool = True
     """Whether the student begins with the vocabulary, word vectors and characters of its teacher; with several, of the
@@ -433,7 +386,7 @@ class PartialConfig:
 
     rates: Mapping[str, float] = _by_label(0, 100)
     """Expected mentions per word, by label. Labels that are not listed have their rate in dev."""
-    rate_weight: float = _number(1.0, 0)
+    rate_weight: float = number(1.0, 0)
     """Penalty in nats for each expected mention of a batch above or below its rate, beyond chance. 0 for none."""
 
 
@@ -459,25 +412,20 @@ class Config:
     words: WordsConfig = WordsConfig()
     characters: CharactersConfig = CharactersConfig()
     transformer: TransformerConfig = TransformerConfig()
-    features: FeaturesConfig = FeaturesConfig()
     encoder: EncoderConfig = EncoderConfig()
     segmental: SegmentalConfig = SegmentalConfig()
     joint: JointConfig = JointConfig()
     discontinuous: DiscontinuousConfig = DiscontinuousConfig()
-    joined: JoinedConfig = JoinedConfig()
-    cascaded: CascadedConfig = CascadedConfig()
-    fofe: FofeConfig = FofeConfig()
-    katiyar_cardie: KatiyarCardieConfig = KatiyarCardieConfig()
     training: TrainingConfig = TrainingConfig()
     partial: PartialConfig = PartialConfig()
     distillation: DistillationConfig = DistillationConfig()
-    plugins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    """A table for each plug-in, with the keys that the plug-in defines: ``config.plugins["zoo"]`` is
-    ``[plugins.zoo]``."""
+    kinds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    """The sections of kinds of models and encoders that have :class:`KindOptions`, as they were given:
+    ``config.kinds["fofe"]`` is ``[fofe]``."""
 
     def __post_init__(self) -> None:
         for section in fields(self):
-            wanted = Mapping if section.name == "plugins" else type(section.default)
+            wanted = Mapping if section.name == "kinds" else type(section.default)
             if not isinstance(given := getattr(self, section.name), wanted):
                 raise InputError(
                     f"the section {section.name} is {given!r:.80}, but must be a {wanted.__name__}; "
@@ -487,7 +435,10 @@ class Config:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
         """Make a configuration from a mapping of sections; missing keys have their defaults."""
-        return build(cls, given)
+        for name in given:
+            _check_section(name)
+        kinds = {name: free_table(table, name) for name, table in given.items() if name not in SECTIONS}
+        return replace(build(cls, {name: given[name] for name in given if name not in kinds}), kinds=kinds)
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -542,24 +493,34 @@ class Config:
             section, dot, key = name.strip().partition(".")
             if not equals or not dot:
                 raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
-            check_key(Config, section)
-            if section == "plugins":
-                config = config._with_plugin_value(key, parse_value(value.strip()))
-                continue
-            part = getattr(config, section)
-            check_key(type(part), key, f"{section}.")
-            changed = {**values_of(part), key: parse_value(value.strip())}
-            config = replace(config, **{section: build(type(part), changed, f"{section}.")})
+            _check_section(section)
+            if section in SECTIONS:
+                check_key(type(getattr(config, section)), key, f"{section}.")
+            table = {**config.tables().get(section, {}), key: parse_value(value.strip())}
+            config = config._with_section(section, Config.from_mapping({section: table}))
         return config
 
-    def _with_plugin_value(self, name: str, value: Any) -> Config:
-        plugin, _, key = name.partition(".")
-        if not key or "." in key:
-            raise InputError(
-                f"--set plugins.{name} is not plugins.NAME.KEY=VALUE; write for example --set plugins.zoo.size=3"
-            )
-        tables = {**self.plugins, plugin: {**self.plugins.get(plugin, {}), key: value}}
-        return replace(self, plugins=Config.from_mapping({"plugins": tables}).plugins)
+    def _with_section(self, name: str, other: Config) -> Config:
+        """This configuration with a section of another one."""
+        if name in SECTIONS:
+            return replace(self, **{name: getattr(other, name)})
+        return replace(self, kinds={**self.kinds, name: other.kinds[name]})
+
+    def options(self, kind: str, options: type[OptionsType]) -> OptionsType:
+        """The section of a kind of model or encoder, checked; missing keys have their defaults.
+
+        >>> from hyperspan.baselines.fofe import FofeOptions
+        >>> Config().override(["fofe.layers=2"]).options("fofe", FofeOptions).layers
+        2
+        """
+        return build(options, self.kinds.get(kind, {}), f"{kind}.")
+
+    def completed(self) -> Config:
+        """This configuration with all keys of its kinds: those of the model and the encoder, and what else has a
+        section."""
+        names = [name for name in dict.fromkeys((self.model.kind, self.encoder.kind, *self.kinds)) if name in OPTIONS]
+        values = {name: values_of(self.options(name, OPTIONS[name])) for name in names}
+        return replace(self, kinds={name: free_table(table, name) for name, table in values.items()})
 
     def settled(self) -> Config:
         """This configuration without "auto": what is left to the corpus gets a value that suits none in particular."""
@@ -579,31 +540,41 @@ class Config:
         config = self
         for key, value in values.items():
             section, _, name = key.partition(".")
-            config = replace(config, **{section: replace(getattr(config, section), **{name: value})})
+            if section in SECTIONS:
+                config = replace(config, **{section: replace(getattr(config, section), **{name: value})})
+            else:
+                table = {**config.kinds.get(section, {}), name: value}
+                config = replace(config, kinds={**config.kinds, section: table})
         return config
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """The values by section and key; in the section plugins by the name of the plug-in."""
-        sections = {
-            entry.name: values_of(getattr(self, entry.name)) for entry in fields(self) if entry.name != "plugins"
-        }
-        return {**sections, "plugins": dict(self.plugins)}
+        """The values by section and key."""
+        sections = {name: values_of(getattr(self, name)) for name in SECTIONS}
+        return sections | {name: dict(table) for name, table in self.kinds.items()}
 
     def to_toml(self) -> str:
         """Return the configuration as TOML; :meth:`read` reads it back."""
-        tables = self.tables()
-        plugins = {f"plugins.{to_key(name)}": table for name, table in tables.pop("plugins").items()}
         lines: list[str] = []
-        for name, values in {**tables, **plugins}.items():
-            lines += [f"[{name}]", *(f"{to_key(key)} = {to_toml(value)}" for key, value in values.items()), ""]
+        for name, values in self.tables().items():
+            lines += [f"[{to_key(name)}]", *(f"{to_key(key)} = {to_toml(value)}" for key, value in values.items()), ""]
         return "\n".join(lines)
 
 
+SECTIONS = tuple(entry.name for entry in fields(Config) if entry.name != "kinds")
+"""The sections of every configuration."""
 SETTLED = {
     f"{section.name}.{entry.name}": entry.metadata["settled"]
     for section in fields(Config)
-    if section.name != "plugins"
+    if section.name in SECTIONS
     for entry in fields(section.default)  # pyright: ignore[reportArgumentType]
     if "settled" in entry.metadata
 }
 """The keys that may be "auto", and their values where there is no corpus."""
+
+
+def _check_section(name: str) -> None:
+    """Raise an InputError for a section that neither every configuration has nor a kind of model or encoder."""
+    if name not in SECTIONS and name not in OPTIONS:
+        close = difflib.get_close_matches(name[:100], [*SECTIONS, *OPTIONS], 1)
+        hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(SECTIONS)}, and those of installed kinds"
+        raise InputError(f"the configuration has no section {name[:100]}; {hint}")

@@ -1,7 +1,7 @@
-"""Objects by their address, and tables of models, encoders and formats that other packages extend.
+"""Objects by their address, and tables of models, encoders, their options and formats that other packages extend.
 
-The entry point groups are ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models`` and
-``hyperspan.encoders``. They are read only for names that are not built in, and to list all names. Rooms are named by
+The entry point groups are ``hyperspan.formats``, ``hyperspan.structures``, ``hyperspan.models``, ``hyperspan.encoders``
+and ``hyperspan.options``. They are read only for names that are not built in, and to list all names. Rooms are named by
 address alone: this module imports none of them.
 """
 
@@ -199,3 +199,19 @@ ENCODERS = PluginTable[Any](
     classes=True,
 )
 """Encoders by their encoder.kind; plug-ins register in the group ``hyperspan.encoders``."""
+OPTIONS = PluginTable[Any](
+    {"options": "hyperspan.config:KindOptions"},
+    Addresses(
+        {
+            "handcrafted": "hyperspan.nn.handcrafted:HandcraftedOptions",
+            "cascaded": "hyperspan.baselines.cascaded:CascadedOptions",
+            "mention-hypergraph": "hyperspan.baselines.mention_hypergraph:MentionHypergraphOptions",
+            "mention-separators": "hyperspan.baselines.mention_separators:MentionSeparatorOptions",
+            "fofe": "hyperspan.baselines.fofe:FofeOptions",
+            "joined": "hyperspan.baselines.joined:JoinedOptions",
+            "katiyar-cardie": "hyperspan.baselines.katiyar_cardie:KatiyarCardieOptions",
+        }
+    ),
+    classes=True,
+)
+"""The keys that a kind of model or encoder adds to the configuration; plug-ins register in ``hyperspan.options``."""

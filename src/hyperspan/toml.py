@@ -126,11 +126,8 @@ def build(cls: Any, given: Any, prefix: str = "") -> Any:
         metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
         if get_origin(hints[key]) is Mapping:
             kind, table = get_args(hints[key])[1], _table(value, prefix + key)
-            names = {name: f"{prefix}{key}.{name}" for name in table}
-            is_free = get_origin(kind) is Mapping
             values[key] = {
-                name: free_table(inner, names[name]) if is_free else _checked(kind, inner, metadata, names[name])
-                for name, inner in table.items()
+                name: _checked(kind, inner, metadata, f"{prefix}{key}.{name}") for name, inner in table.items()
             }
         else:
             values[key] = _checked(hints[key], value, metadata, prefix + key)

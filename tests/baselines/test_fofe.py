@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -166,17 +165,17 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
     dev = sentences[1::2]
 
     def f1(threshold: float) -> float:
-        model.config = replace(model.config, fofe=replace(model.config.fofe, threshold=threshold))
+        model.config = model.config.with_values({"fofe.threshold": threshold})
         return dev_scores(model, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
     best = best_value(model, model.settings()[0], dev)
     assert scores[best] == max(scores.values()) > min(scores.values())
     tune(model, dev)
-    assert scores[model.config.fofe.threshold] == max(scores.values())
+    assert scores[model.kind_options.threshold] == max(scores.values())
 
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)
-    assert all((mention.probability or 0) >= model.config.fofe.threshold for mention in document.mentions)
+    assert all((mention.probability or 0) >= model.kind_options.threshold for mention in document.mentions)
     assert document.alternatives is not None
     sets = document.alternatives[0].sets
     assert [one.probability for one in sets] == sorted((one.probability for one in sets), reverse=True)

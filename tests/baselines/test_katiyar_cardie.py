@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
 from typing import get_args
@@ -151,16 +150,14 @@ def test_the_best_threshold_is_chosen(trained: KatiyarCardie) -> None:
     dev = corpus()[1::2]
 
     def f1(threshold: float) -> float:
-        trained.config = replace(
-            trained.config, katiyar_cardie=replace(trained.config.katiyar_cardie, threshold=threshold)
-        )
+        trained.config = trained.config.with_values({"katiyar-cardie.threshold": threshold})
         return dev_scores(trained, dev)["f1"]
 
     scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
     best = best_value(trained, trained.settings()[0], dev)
     assert scores[best] == max(scores.values()) > min(scores.values())
     tune(trained, dev)
-    assert scores[trained.config.katiyar_cardie.threshold] == max(scores.values())
+    assert scores[trained.kind_options.threshold] == max(scores.values())
 
 
 @torch.inference_mode()

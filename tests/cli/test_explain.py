@@ -26,7 +26,7 @@ kind = "linear-chain"
 kind = "handcrafted"
 input_dropout = 0.0
 
-[features]
+[handcrafted]
 min_count = 1
 
 [training]
@@ -65,7 +65,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     data = "[/red] [bold] met Anna .\nX X X X X\n0,2 PER|3,4 PER\n\n" * 3
     (tmp_path / "brackets.data").write_text(data, encoding="utf-8")
     config = CONFIG.replace("src/hyperspan/corpora/examples/harbour.data", str(tmp_path / "brackets.data"))
-    config = config.replace("[features]", '[features]\nwords = "words bag"')
+    config = config.replace("[handcrafted]", '[handcrafted]\nwords = "words bag"')
     (tmp_path / "crf.toml").write_text(config, encoding="utf-8")
     train(tmp_path / "crf.toml", tmp_path / "model", device="cpu")
     shown = hyperspan("explain", str(tmp_path / "model"), "-n", "40")
@@ -75,14 +75,16 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 
 def test_a_run_with_features_is_resumed_to_the_same_bits_and_not_with_other_features(tmp_path: Path) -> None:
     path = tmp_path / "crf.toml"
-    few = CONFIG.replace("[features]", '[features]\nwords = "words bag"').replace("tune_mention_bias = true\n", "")
+    few = CONFIG.replace("[handcrafted]", '[handcrafted]\nwords = "words bag"').replace(
+        "tune_mention_bias = true\n", ""
+    )
     fixed = 'optimizer = "adamw"\nschedule = "constant"\nwarmup_epochs = 0\nema_decay = 0\n'
     path.write_text(few + fixed, encoding="utf-8")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     train(path, whole, overrides=["training.epochs=2"], device="cpu")
     train(path, stopped, overrides=["training.epochs=1"], device="cpu")
-    with pytest.raises(InputError, match=r"another features\.min_count"):
-        train(path, stopped, overrides=["features.min_count=2"], device="cpu", resume=True)
+    with pytest.raises(InputError, match=r"another handcrafted\.min_count"):
+        train(path, stopped, overrides=["handcrafted.min_count=2"], device="cpu", resume=True)
     train(path, stopped, overrides=["training.epochs=2"], device="cpu", resume=True)
     one, two = ((folder / "checkpoint.safetensors").read_bytes() for folder in (whole, stopped))
     assert one == two
@@ -91,21 +93,21 @@ def test_a_run_with_features_is_resumed_to_the_same_bits_and_not_with_other_feat
 def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     for changed, message in (
-        (CONFIG.replace("[features]", '[features]\nwords = "prefixes"'), "features.words names 'prefixes'"),
+        (CONFIG.replace("[handcrafted]", '[handcrafted]\nwords = "prefixes"'), "handcrafted.words names 'prefixes'"),
         (
             CONFIG.replace('"linear-chain"', '"chain"'),
             "model.kind is 'chain', but must be one of segmental, discontinuous, linear-chain",
         ),
         (CONFIG + "lm_loss_weight = 0.1\n", "the handcrafted encoder has no LSTM"),
         (CONFIG + 'optimizer = "lbfgs"\n', 'training.optimizer is \'lbfgs\', but must be "adam" or "adamw"'),
-        (CONFIG.replace("[features]", '[features]\nwords = ""'), "features.words is empty"),
-        (CONFIG.replace("[features]", '[features]\nwords = "words clusters"'), "words.clusters"),
+        (CONFIG.replace("[handcrafted]", '[handcrafted]\nwords = ""'), "handcrafted.words is empty"),
+        (CONFIG.replace("[handcrafted]", '[handcrafted]\nwords = "words clusters"'), "handcrafted.clusters"),
     ):
         path.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=re.escape(message)):
             validate(Config.read(path))
     refused = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
-    assert refused.returncode == 2 and "words.clusters" in refused.stderr
+    assert refused.returncode == 2 and "handcrafted.clusters" in refused.stderr
     path.write_text(
         CONFIG.replace('"linear-chain"', '"cascaded"') + '[cascaded]\norder = "PER GPE"\n', encoding="utf-8"
     )

@@ -16,6 +16,8 @@ from experiments.paper.configs import source_of
 from experiments.paper.rows import ROWS
 from hyperspan.cli import make_app
 from hyperspan.config import SETTLED, Config
+from hyperspan.plugins import OPTIONS
+from hyperspan.toml import values_of
 
 FOLDER = Path(__file__).parent
 PACKAGE = Path(hyperspan.__file__).parent
@@ -38,7 +40,7 @@ def resolved() -> dict[str, Config]:
 
 def configurations() -> Frozen:
     """The defaults of each section, and what each configuration has instead, by ``section.key``."""
-    defaults = Config().tables()
+    defaults = Config().tables() | {name: values_of(OPTIONS[name]()) for name in OPTIONS.built_in}
     found: dict[str, dict[str, Any]] = {f"[{section}]": dict(values) for section, values in defaults.items()}
     found["[auto]"] = dict(SETTLED)
     for name, config in resolved().items():
@@ -47,7 +49,7 @@ def configurations() -> Frozen:
             f"{section}.{key}": value
             for section, values in tables.items()
             for key, value in values.items()
-            if key not in defaults[section] or value != defaults[section][key]
+            if value != defaults[section].get(key)
         }
     return _as_json(found)
 

@@ -119,7 +119,7 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
     sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
     counts = []
     for least in (1, 2, 4):
-        config = Config().override(["encoder.kind=handcrafted", f"features.min_count={least}"])
+        config = Config().override(["encoder.kind=handcrafted", f"handcrafted.min_count={least}"])
         model = new_model(config, sentences)
         counts.append(len(model.vocabulary.features))
         assert model.scorer.start.weight.shape[0] == counts[-1] + 1  # type: ignore[union-attr]
@@ -132,14 +132,14 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
 
 
 def test_an_unknown_template_is_refused_by_name() -> None:
-    config = Config().override(["encoder.kind=handcrafted", "features.words=words prefixes"])
-    with pytest.raises(InputError, match=r"features\.words names 'prefixes', but must be some of words, near"):
+    config = Config().override(["encoder.kind=handcrafted", "handcrafted.words=words prefixes"])
+    with pytest.raises(InputError, match=r"handcrafted\.words names 'prefixes', but must be some of words, near"):
         new_model(config, read_sentences("src/hyperspan/corpora/examples/harbour.data"))
 
 
 def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashes() -> None:
     sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
-    config = Config().override(["encoder.kind=handcrafted", "features.min_count=1"])
+    config = Config().override(["encoder.kind=handcrafted", "handcrafted.min_count=1"])
     model = new_model(config, sentences)
     names, ids = model.vocabulary.features, model.collate(sentences[:1]).features
     assert ids is not None
@@ -151,8 +151,8 @@ def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashe
 
 def test_sentences_without_tags_are_read_all_the_same() -> None:
     sentences = [evolve(s, tags=()) for s in read_sentences("src/hyperspan/corpora/examples/harbour.data")]
-    chosen = f"features.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}"
-    config = Config().override(["encoder.kind=handcrafted", chosen, "features.min_count=1"])
+    chosen = f"handcrafted.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}"
+    config = Config().override(["encoder.kind=handcrafted", chosen, "handcrafted.min_count=1"])
     model = new_model(config, sentences)
     assert not any(
         name.startswith(("tag", "span tag")) for name in (*model.vocabulary.features, *model.vocabulary.span_features)

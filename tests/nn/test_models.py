@@ -36,7 +36,7 @@ SMALL = [
     "training.patience=12",
     "training.schedule=cosine",
 ]
-HANDCRAFTED = ["encoder.kind=handcrafted", "features.min_count=1", "training.learning_rate=0.05"]
+HANDCRAFTED = ["encoder.kind=handcrafted", "handcrafted.min_count=1", "training.learning_rate=0.05"]
 ENCODER_VARIANTS = {"neural": [], "handcrafted": HANDCRAFTED}
 """Every encoder, which runs with every structure."""
 SEGMENTAL_VARIANTS = {
@@ -73,14 +73,14 @@ SEGMENTAL_VARIANTS = {
 HANDCRAFTED_VARIANTS = {
     "handcrafted, every feature, dropout": [
         *HANDCRAFTED,
-        f"features.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",
-        f"features.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}",
+        f"handcrafted.words={' '.join(name for name in TEMPLATES if 'cluster' not in name)}",
+        f"handcrafted.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}",
         "encoder.input_dropout=0.2",
     ],
 }
 OWN = {
     "fofe": ["fofe.hidden=48"],
-    "katiyar-cardie": ["encoder.hidden=32", "katiyar_cardie.label_hidden=48"],
+    "katiyar-cardie": ["encoder.hidden=32", "katiyar-cardie.label_hidden=48"],
 }
 """What a kind needs to learn so few sentences."""
 VARIANTS = {
@@ -156,9 +156,9 @@ def best_possible(model: Model, sentences: list[Sentence]) -> float:
         gold = model.gold(sentence)
         held = model.representable(gold, len(sentence))
         if model.config.model.kind.startswith("mention-"):
-            held = read(structure_of(held), model.config.model.reading)
+            held = read(structure_of(held), "nested")
         elif model.config.model.kind == "katiyar-cardie":
-            held = mentions_of(label_sets(held, len(sentence), len(model.labels)), model.config.model.reading)
+            held = mentions_of(label_sets(held, len(sentence), len(model.labels)), "nested")
         found, expected, right = found + len(held), expected + len(gold), right + len(held & gold)
     return 2 * right / (found + expected)
 

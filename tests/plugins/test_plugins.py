@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from experiments import CONFIGS
-from hyperspan import Config, Document, HyperspanError, Mention, read_corpus, train, write_corpus
+from hyperspan import Document, HyperspanError, Mention, read_corpus, train, write_corpus
 from hyperspan.corpora import FORMATS
 from hyperspan.corpora.outputs import choose_output
 from hyperspan.nn import ENCODERS, MODELS, load_model
@@ -62,11 +63,12 @@ def train_in_python(folder: str, kind: str, encoder: str) -> None:
         "characters": {"encoder": "none"},
         "encoder": {"kind": encoder, "hidden": 8, "output_dropout": 0.0},
         "training": {"epochs": 15, "learning_rate": 0.1, "batch_size": 4, **PLAIN},
-        "plugins": {"zoo": {"vectors": 2003, "note": ["kept", {"as it": "is"}]}},
     }
+    if encoder == "hashes":
+        config["hashes"] = {"vectors": 2003}
     print(train(config, folder, device="cpu").dev_f1)
     if encoder == "hashes":
-        print(load_model(folder).encoder.vectors, vars(ENCODERS[encoder])["times_checked"])
+        print(load_model(folder).encoder.known, vars(ENCODERS[encoder])["times_checked"])
 
 
 @pytest.mark.parametrize(("kind", "encoder"), [("lexicon", "hashes"), ("single-words", "neural")])
@@ -78,11 +80,13 @@ def test_plugin_model_encoder_and_structure_are_trained_and_used(tmp_path: Path,
     assert seen == (
         ["2003", "4"] if encoder == "hashes" else []
     )  # checked before and after data is read, and by both loads
-    assert Config.read(f"{model}/config.toml").plugins["zoo"]["note"] == ["kept", {"as it": "is"}]
+    stored = tomllib.loads((tmp_path / "model" / "config.toml").read_text())
+    assert stored.get("hashes") == ({"vectors": 2003, "notes": []} if encoder == "hashes" else None)
     used = hyperspan("annotate", "Nobody in Lindau waved .", "--model", model, "--format", "zoo", "-o", "-", path=ZOO)
     assert "[[Lindau|GPE]]" in used.stdout, used.stderr
     missing = hyperspan("annotate", "Nobody waved .", "--model", model)
-    assert missing.returncode == 2 and f"model.kind is '{kind}', but must be one of segmental" in missing.stderr
+    reason = "no section hashes" if encoder == "hashes" else f"model.kind is '{kind}', but must be one of segmental"
+    assert missing.returncode == 2 and reason in missing.stderr
 
 
 def test_plugin_formats_and_encoders_are_refused_where_they_do_not_fit(tmp_path: Path) -> None:
@@ -125,11 +129,11 @@ def test_an_encoder_must_be_a_class_of_encoders() -> None:
     )
 
 
-def test_plugin_tables_are_set_and_checked_by_the_plugin(tmp_path: Path) -> None:
+def test_options_of_plugins_are_set_and_checked_like_others(tmp_path: Path) -> None:
     config = tmp_path / "zoo.toml"
     config.write_text(f'[data]\ntrain = "{HARBOUR}"\n[model]\nkind = "lexicon"\n[encoder]\nkind = "hashes"\n')
-    done = hyperspan("train", str(config), "-o", str(tmp_path / "m"), "--set", "plugins.zoo.vectors=many", path=ZOO)
-    assert done.returncode == 2 and "plugins.zoo.vectors is 'many', but must be a whole number" in done.stderr
+    done = hyperspan("train", str(config), "-o", str(tmp_path / "m"), "--set", "hashes.vectors=many", path=ZOO)
+    assert done.returncode == 2 and "hashes.vectors is 'many', but must be a whole number of at least 1" in done.stderr
 
 
 def look_up_names() -> None:

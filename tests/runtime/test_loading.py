@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from hyperspan import load
 from hyperspan.errors import InputError
 from hyperspan.nn import load_model
-from hyperspan.runtime.folders import folder_of
 
 WITHOUT_TORCH = """import sys
 sys.modules["torch"] = None
@@ -61,7 +59,7 @@ def test_the_setting_that_needs_torch_is_named(config: str, expected: str, tmp_p
     [
         ("model.scorer_hidden = 200", "the configuration has no key model.scorer_hidden; "),
         ("words.cluster_dimension = 24", "the configuration has no key words.cluster_dimension; "),
-        ("[dependence]", "the configuration has no key dependence; "),
+        ("[dependence]", "the configuration has no section dependence; "),
         ('training.optimizer = "sgd"', "training.optimizer is 'sgd', but must be "),
     ],
 )
@@ -71,17 +69,6 @@ def test_a_model_of_another_version_is_refused_by_name(line: str, reason: str, h
     sentence = refusal_with_torch(tmp_path) if has_torch else refusal(str(tmp_path))
     assert sentence.startswith(f"{tmp_path / 'config.toml'} does not fit this version of hyperspan, so train the model")
     assert f": {reason}" in sentence and "\n" not in sentence
-
-
-@pytest.mark.parametrize("has_torch", [True, False])
-def test_a_neural_model_with_clusters_is_refused(has_torch: bool, tmp_path: Path) -> None:
-    shutil.copytree(folder_of("genia"), tmp_path / "old")
-    config = tmp_path / "old" / "config.toml"
-    config.write_text(config.read_text("utf-8").replace('clusters = ""', 'clusters = "brown.tsv"'), "utf-8")
-    sentence = refusal_with_torch(tmp_path / "old") if has_torch else refusal(str(tmp_path / "old"))
-    assert sentence.startswith(
-        f"{config}: words.clusters is brown.tsv, but encoder.kind is neural, which reads no clusters"
-    )
 
 
 def test_the_variable_that_leaves_out_the_kernels_is_named() -> None:

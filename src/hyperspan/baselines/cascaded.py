@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, outermost, tags_of
-from hyperspan.config import Config
+from hyperspan.config import Config, KindOptions
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.span_layout import SpanLayout
@@ -231,6 +231,14 @@ class CascadedChains(Distribution):
         return sum((chain.entropy for _, chain, _ in self._best()), start=self.log_partition)
 
 
+@dataclass(frozen=True)
+class CascadedOptions(KindOptions):
+    """The model `cascaded`."""
+
+    order: str = ""
+    """The order of labels. Default: alphabetical."""
+
+
 class CascadedScorer(Scorer):
     """Cascaded linear chains, one for each type."""
 
@@ -240,11 +248,11 @@ class CascadedScorer(Scorer):
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         m = self.types
-        order = config.cascaded.order
+        order = config.options("cascaded", CascadedOptions).order
         asked = [part.strip() for part in (order.split(",") if "," in order else order.split())] or list(labels)
         if sorted(asked) != sorted(labels):
             raise InputError(
-                f"cascaded.order is {config.cascaded.order!r}, but must name each label once; they are {', '.join(labels)}"
+                f"cascaded.order is {order!r}, but must name each label once; they are {', '.join(labels)}"
             )
         self.order = [labels.index(label) for label in asked]
         self.emit = encoder.word_layer(5 * m)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
-from hyperspan.config import Config
+from hyperspan.config import MOST_LAYERS, MOST_UNITS, Config, KindOptions, number
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
@@ -55,6 +55,20 @@ THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
 
 
+@dataclass(frozen=True)
+class FofeOptions(KindOptions):
+    """The model `fofe`."""
+
+    layers: int = number(1, 1, MOST_LAYERS)
+    """Layers of the network that classifies spans."""
+    hidden: int = number(128, 1, MOST_UNITS)
+    """Units of each layer."""
+    dropout: float = number(0.0, 0, 0.95)
+    """Dropout on the output of each layer."""
+    threshold: float = number(0.3, 0, 1)
+    """The least probability of a mention. Training chooses it on dev at the end."""
+
+
 class FofeEncoder(NeuralEncoder):
     """Word vectors without an LSTM; characters are always read."""
 
@@ -73,7 +87,7 @@ class Fofe(Model):
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
-        fofe, characters, types = config.fofe, config.characters.dimension, len(self.labels)
+        fofe, characters, types = self.kind_options, config.characters.dimension, len(self.labels)
         self.encoder: FofeEncoder = FofeEncoder(config, vocabulary)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.characters = nn.Embedding(len(vocabulary.characters) + 2, characters, padding_idx=0)
         words = self.encoder.dimension
@@ -86,6 +100,11 @@ class Fofe(Model):
             linear[-1].bias[-1] = MOSTLY_NONE
         dropout = nn.Dropout(fofe.dropout)
         self.layers = nn.Sequential(*(part for layer in linear for part in (nn.ReLU(), dropout, layer)))
+
+    @property
+    def kind_options(self) -> FofeOptions:
+        """The section `fofe` of its configuration."""
+        return self.config.options("fofe", FofeOptions)
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -133,11 +152,11 @@ class Fofe(Model):
         batch, types = self.collate(sentences), len(self.labels)
         if batch.longest == 0:
             empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
-            return IndependentSpans(empty, batch.lengths, self.config.fofe.threshold)
+            return IndependentSpans(empty, batch.lengths, self.kind_options.threshold)
         layout = batch_layout(batch, self.config)
         scores = self.classify(self.codes(self.encoder(batch)[-1], batch), layout.start, layout.end)
         found = layout.chains.unpack_widths(scores.log_softmax(1))
-        return IndependentSpans(found, batch.lengths, self.config.fofe.threshold)
+        return IndependentSpans(found, batch.lengths, self.kind_options.threshold)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         layout = batch_layout(batch, self.config)
@@ -181,7 +200,7 @@ class Fofe(Model):
         return self.distribution(sentences).above
 
     def settings(self) -> list[Setting]:
-        return [Setting("fofe", "threshold", THRESHOLDS, self.config.fofe.threshold, self.found_at)]
+        return [Setting("fofe", "threshold", THRESHOLDS, self.kind_options.threshold, self.found_at)]
 
 
 def forgetting(vectors: Tensor, kept: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from hyperspan.baselines.greedy import GreedySets
-from hyperspan.config import Config
+from hyperspan.config import Config, KindOptions, number
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.transfer import to_device
@@ -114,6 +115,14 @@ PROBABLE, PROBABLE_ENOUGH_TO_LEARN = 0.05, 0.01
 """The minimum probability of a part in inference, and in training."""
 THRESHOLDS = [step / 40 for step in range(4, 40)]
 """From 0.1 to 0.975."""
+
+
+@dataclass(frozen=True)
+class JoinedOptions(KindOptions):
+    """The model `joined`. The limits in `discontinuous` apply to its mentions, too."""
+
+    threshold: float = number(0.5, 0, 1)
+    """The least probability at which two parts are joined. Training chooses it on dev at the end."""
 
 
 class PartCandidates(NamedTuple):
@@ -279,7 +288,7 @@ class Joined(Model):
     # ------------------------------------------------------------------------------------------------------
 
     def distribution(self, sentences: Sequence[Sentence]) -> JoinedSets:
-        return self._found(sentences).at(self.config.joined.threshold)
+        return self._found(sentences).at(self.config.options("joined", JoinedOptions).threshold)
 
     def _found(self, sentences: Sequence[Sentence]) -> FoundPairs:
         batch = self.collate(sentences)

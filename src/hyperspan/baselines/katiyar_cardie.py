@@ -13,7 +13,7 @@ at the same time.
 
 *Represented.* Any mentions: nested, crossing, of the same type, several types on a span. *Ambiguous.* Within a stretch
 of words of one type that I-X connects, each B-X may belong to each later L-X. "B C" with "A B C D" leaves the labels
-that "A B C" with "B C D" leaves, and the four together; `model.reading` selects all paths, or a few nested ones.
+that "A B C" with "B C D" leaves, and the four together; the key `reading` selects all paths, or a few nested ones.
 Mentions of one word, and two that cross in one word, are unambiguous, unlike in models that mark only starts and ends
 (:mod:`hyperspan.baselines.readings`).
 
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ from torch.nn.utils.rnn import PackedSequence
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.baselines.readings import Reading, pairs_of
-from hyperspan.config import Config
+from hyperspan.config import MOST_UNITS, Config, KindOptions, number
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.kernels.transfer import to_device
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
@@ -52,6 +53,21 @@ THRESHOLDS = [step / 40 for step in range(2, 21)]
 """From 0.05 to 0.5; at 0.5 a word has at most two labels."""
 
 
+@dataclass(frozen=True)
+class KatiyarCardieOptions(KindOptions):
+    """The model `katiyar-cardie`."""
+
+    label_hidden: int = number(128, 1, MOST_UNITS)
+    """Units of the LSTM over labels."""
+    dropout: float = number(0.0, 0, 0.95)
+    """Dropout on the output of that LSTM."""
+    threshold: float = number(0.3, 0, 1)
+    """The least probability of a label. Training chooses it on dev at the end."""
+    reading: Reading = "nested"
+    """How ambiguous label sets are decoded: `all` pairs every start with every end, `nested` pairs them so that
+    mentions of one type do not cross."""
+
+
 class KatiyarCardie(Model):
     """Words → vectors in context → an LSTM over labels → a set of labels for each word → the mentions of its paths."""
 
@@ -60,14 +76,19 @@ class KatiyarCardie(Model):
 
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
-        labels, hidden = 4 * len(self.labels) + 1, config.katiyar_cardie.label_hidden
+        labels, hidden = 4 * len(self.labels) + 1, self.kind_options.label_hidden
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
         self.embedding = nn.Parameter(torch.randn(labels, LABEL_DIMENSION))
         self.lstm = nn.LSTM(self.encoder.dimension + LABEL_DIMENSION, hidden)
-        self.dropout = nn.Dropout(config.katiyar_cardie.dropout)
+        self.dropout = nn.Dropout(self.kind_options.dropout)
         self.from_words = nn.Linear(self.encoder.dimension, labels)
         self.from_state = nn.Linear(hidden, labels, bias=False)
         self.register_buffer("links", torch.from_numpy(links(len(self.labels))).float(), persistent=False)
+
+    @property
+    def kind_options(self) -> KatiyarCardieOptions:
+        """The section `katiyar-cardie` of its configuration."""
+        return self.config.options("katiyar-cardie", KatiyarCardieOptions)
 
     def _outside(self, words: int) -> Tensor:
         """(words, labels) of 0 and 1: only O, the labels before a sentence's first word."""
@@ -127,16 +148,16 @@ class KatiyarCardie(Model):
     def distribution(self, sentences: Sequence[Sentence]) -> LabelSets:
         """The labels of each sentence, as found with the model's threshold."""
         batch = self.collate(sentences)
-        return self._label_sets(self.encoder(batch)[-1], batch, self.config.katiyar_cardie.threshold)
+        return self._label_sets(self.encoder(batch)[-1], batch, self.kind_options.threshold)
 
     def _label_sets(self, words: Tensor, batch: Batch, threshold: float) -> LabelSets:
         shape = (len(batch.lengths), batch.longest, 4 * len(self.labels) + 1)
         if batch.longest == 0:
-            return LabelSets(torch.zeros(shape, device=self.device), batch.lengths, self.config.model.reading)
+            return LabelSets(torch.zeros(shape, device=self.device), batch.lengths, self.kind_options.reading)
         chosen, probabilities = self.label(words, batch, threshold)
         shares = (probabilities * chosen.sum(1, keepdim=True)).clamp(max=1.0) * chosen
         by_word = shares.index_select(0, batch.row_of).view(shape)
-        return LabelSets(by_word, batch.lengths, self.config.model.reading)
+        return LabelSets(by_word, batch.lengths, self.kind_options.reading)
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
         """Return a function from a threshold to the mentions found with it."""
@@ -145,7 +166,7 @@ class KatiyarCardie(Model):
         return lambda threshold: self._label_sets(words, batch, threshold).argmax()
 
     def settings(self) -> list[Setting]:
-        return [Setting("katiyar_cardie", "threshold", THRESHOLDS, self.config.katiyar_cardie.threshold, self.found_at)]
+        return [Setting("katiyar-cardie", "threshold", THRESHOLDS, self.kind_options.threshold, self.found_at)]
 
 
 def links(types: int) -> np.ndarray:

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
-from hyperspan.config import Config
+from hyperspan.config import Config, KindOptions
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn import Abilities, Batch, Encoder, Scorer
@@ -284,6 +284,15 @@ def is_consistent(path: Iterable[Hyperedge]) -> bool:
 # -- the scorer --------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class MentionHypergraphOptions(KindOptions):
+    """The model `mention-hypergraph`."""
+
+    reading: Reading = "nested"
+    """How ambiguous hyperpaths are decoded: `all` pairs every start with every end, `nested` pairs them so that
+    mentions of one type do not cross."""
+
+
 class MentionHypergraphScorer(Scorer):
     """The mention hypergraph: all scores come from words; T → X scores 0."""
 
@@ -308,4 +317,6 @@ class MentionHypergraphScorer(Scorer):
         return linear_axes("edges")
 
     def distribution(self, scores: WordEdgeScores, lengths: Sequence[int]) -> MentionHypergraph:
-        return MentionHypergraph(scores, lengths, self.config.model.reading)
+        return MentionHypergraph(
+            scores, lengths, self.config.options("mention-hypergraph", MentionHypergraphOptions).reading
+        )

@@ -10,6 +10,7 @@ each once: nothing is spurious here, but a structure may still be read in severa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -19,7 +20,7 @@ from torch.nn.functional import pad
 
 from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
-from hyperspan.config import Config
+from hyperspan.config import Config, KindOptions
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn import Abilities, Batch, Encoder, Scorer
@@ -275,6 +276,15 @@ def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Readin
 # -- the scorer --------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class MentionSeparatorOptions(KindOptions):
+    """The model `mention-separators`."""
+
+    reading: Reading = "nested"
+    """How ambiguous separators are decoded: `all` pairs every start with every end, `nested` pairs them so that
+    mentions of one type do not cross."""
+
+
 class MentionSeparatorScorer(Scorer):
     """Mention separators: each label of a gap from the words before and after it; X scores 0."""
 
@@ -305,4 +315,6 @@ class MentionSeparatorScorer(Scorer):
         return linear_axes("gaps")
 
     def distribution(self, scores: Tensor, lengths: Sequence[int]) -> MentionSeparators:
-        return MentionSeparators(scores, lengths, self.config.model.reading)
+        return MentionSeparators(
+            scores, lengths, self.config.options("mention-separators", MentionSeparatorOptions).reading
+        )

@@ -33,7 +33,7 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
         data=replace(config.data, train=_corpora(config.data.train), dev=_corpora(config.data.dev)),
         calibration=config.calibration.restrict(found),
         model=replace(config.model, names=_names_kept(config.model.names, found)),
-        words=replace(config.words, vectors=_file(config.words.vectors), clusters=_file(config.words.clusters)),
+        words=replace(config.words, vectors=_file(config.words.vectors)),
         transformer=replace(config.transformer, name=_encoder(config.transformer.name)),
         training=replace(config.training, start=_file(config.training.start.rstrip("/"))),
         distillation=replace(
@@ -42,6 +42,8 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
             text=_file(config.distillation.text.rstrip("/")),
         ),
     )
+    if clusters := config.kinds.get("handcrafted", {}).get("clusters"):
+        config = config.with_values({"handcrafted.clusters": _file(clusters)})
     small = type(model)(config, vocabulary)
     tensors = model.state_dict()
     for name in fixed_names(model):

@@ -27,7 +27,7 @@ def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
 
     The configuration must pass :func:`hyperspan.nn.validation.validate`.
     """
-    config = config.settled()
+    config = config.settled().completed()
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
     check_learnable(vocabulary, config)
     config = MODELS[config.model.kind].settled(config, vocabulary.labels, sentences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
-from hyperspan.config import Config
+from hyperspan.config import Config, KindOptions, number
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import EncoderAbilities
@@ -36,12 +36,32 @@ REMEMBERED_SENTENCES = 50_000
 """Sentences whose features are cached in training, about 10 kB each."""
 
 
+@dataclass(frozen=True)
+class HandcraftedOptions(KindOptions):
+    """The encoder `handcrafted`: weights for sparse features of words and spans."""
+
+    words: str = "words tags bag types flags"
+    """Groups of word features: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
+    near_affixes."""
+    spans: str = "text tags types ends context width"
+    """Groups of span features. The page on models explains them."""
+    min_count: int = number(2, 1)
+    """How often a feature must occur in training to get weights. Span features count at mentions only."""
+    clusters: str = ""
+    """A file of Brown clusters."""
+
+
+def options_of(config: Config) -> HandcraftedOptions:
+    """The section `handcrafted` of a configuration."""
+    return config.options("handcrafted", HandcraftedOptions)
+
+
 def extractor_of(config: Config, vocabulary: Vocabulary) -> FeatureExtractor:
     """The feature extractor of a model."""
-    chosen = config.features
+    chosen = options_of(config)
     return FeatureExtractor(
-        _names("features.words", chosen.words, list(TEMPLATES)),
-        _names("features.spans", chosen.spans, list(SPAN_TEMPLATES)),
+        _names("handcrafted.words", chosen.words, list(TEMPLATES)),
+        _names("handcrafted.spans", chosen.spans, list(SPAN_TEMPLATES)),
         frozenset(vocabulary.function_words),
         vocabulary.clusters,
     )
@@ -74,7 +94,7 @@ def collect(sentences: Sequence[Sentence], config: Config, vocabulary: Vocabular
     if not any(sentence.tags for sentence in sentences):
         extractor = replace(extractor, spans=[name for name in extractor.spans if name not in OF_TAGS])
     reading = extractor.read(sentences)
-    least = config.features.min_count
+    least = options_of(config).min_count
     words, names = _frequent_of_words(reading, least)
     mentions = _mentions(sentences)
     columns = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
@@ -151,11 +171,12 @@ class FeatureEncoder(Encoder):
                 )
         asked = extractor_of(config, Vocabulary([], 0, [], [], []))
         if not asked.templates:
-            raise InputError(f"features.words is empty, but must name some of {', '.join(TEMPLATES)}")
+            raise InputError(f"handcrafted.words is empty, but must name some of {', '.join(TEMPLATES)}")
         layers = [template.layer for template in asked.templates] + list(asked.spans)
-        if any(layer.startswith("cluster") for layer in layers) and not config.words.clusters:
+        if any(layer.startswith("cluster") for layer in layers) and not options_of(config).clusters:
             raise InputError(
-                "features.words or features.spans ask for clusters, but words.clusters names no file of them; name one, or leave them out"
+                "handcrafted.words or handcrafted.spans ask for clusters, but handcrafted.clusters names no file of them; name one, or "
+                "leave them out"
             )
         if config.training.lm_loss_weight:
             raise InputError(
@@ -164,7 +185,8 @@ class FeatureEncoder(Encoder):
 
     @classmethod
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, KnownFeatures]:
-        clusters = read_clusters(config.words.clusters) if config.words.clusters else None
+        file = options_of(config).clusters
+        clusters = read_clusters(file) if file else None
         return collect(sentences, config, Vocabulary.of(sentences, config, clusters=clusters))
 
     def initialise(self, resources: KnownFeatures) -> None:

@@ -23,7 +23,6 @@ from hyperspan.nn.spans import SpanLinear, SpanLSTM
 from hyperspan.nn.transformer import Transformer
 from hyperspan.nn.vectors import WordVectors, read_vectors, vectors_dimension
 from hyperspan.nn.words import WordEmbedding
-from hyperspan.runtime.weights import check_no_clusters
 from hyperspan.text.vocabulary import UNKNOWN, Vocabulary
 from hyperspan.types import Sentence
 
@@ -75,7 +74,6 @@ class NeuralEncoder(Encoder):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        check_no_clusters(config)
         weight, encoder = config.training.lm_loss_weight, config.transformer.name
         if weight and (encoder or config.encoder.layers == 0):
             why = (

@@ -22,7 +22,7 @@ def validate(config: Config) -> None:
     ...
     hyperspan.errors.InputError: model.max_width is 6, but model.kind linear-chain cannot limit mentions; set it to "n"
     """
-    config = config.settled()
+    config = config.settled().completed()
     _check_corpora(config.data)
     model = config.model
     _check_name("model.kind", model.kind, MODELS)

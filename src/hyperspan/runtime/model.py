@@ -23,7 +23,7 @@ from hyperspan.runtime.characters import READERS
 from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
-from hyperspan.runtime.weights import check_no_clusters, encoder_weights, expected_shapes
+from hyperspan.runtime.weights import encoder_weights, expected_shapes
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary, check_names_of
@@ -64,10 +64,6 @@ class RuntimeModel:
         if skip is not None and math.isnan(skip):
             raise InputError(f"skip is nan for a model of kind {config.model.kind!r}; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
-        try:
-            check_no_clusters(config)
-        except InputError as error:
-            raise InputError(f"{folder / 'config.toml'}: {error}") from None
         check_names_of(folder, config, vocabulary)
         self.labels, self.kind = tuple(vocabulary.labels), SERVED_KINDS[config.model.kind]
         self.tokenizer = Tokenizer(config.model.tokenizer)

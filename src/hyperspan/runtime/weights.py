@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights
 from hyperspan.runtime.characters import lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.kinds import SERVED_KINDS
@@ -32,15 +31,6 @@ def encoder_weights(tensors: TensorFile, config: Config) -> EncoderWeights:
         kind.interactions(config),
         kind.gaps(config),
     )
-
-
-def check_no_clusters(config: Config) -> None:
-    """Raise an InputError if a neural model is given Brown clusters, which only handcrafted features read."""
-    if config.words.clusters:
-        raise InputError(
-            f"words.clusters is {config.words.clusters}, but encoder.kind is neural, which reads no clusters; leave it out, or set "
-            "encoder.kind to handcrafted"
-        )
 
 
 def expected_shapes(config: Config, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:

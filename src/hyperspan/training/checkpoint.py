@@ -101,10 +101,11 @@ FILES = {"vectors", "clusters", "name", "teacher", "text", "start"}
 def difference(one: Config, other: Config) -> str | None:
     """The first key in which two configurations differ but must not, or None. The location of the data does not
     matter."""
-    others = other.tables()
-    for section, values in one.tables().items():
-        for key in values | others[section] if section != "data" else ():
-            if key not in MAY_CHANGE | FILES and values.get(key) != others[section].get(key):
+    before, now = one.tables(), other.tables()
+    for section in (name for name in before | now if name != "data"):
+        values, others = before.get(section, {}), now.get(section, {})
+        for key in values | others:
+            if key not in MAY_CHANGE | FILES and values.get(key) != others.get(key):
                 return f"{section}.{key}"
     return None
 

@@ -298,7 +298,7 @@ class Trainer:
         if state.pop("built", self.built) != self.built or not self.optimisation.fits(tensors):
             raise InputError(
                 f"{self.folder / CHECKPOINT} holds other parameters than the model has, as when the content of words.vectors, "
-                "words.clusters or transformer.name has changed meanwhile; resume it with the files it was begun with, or use another folder"
+                "handcrafted.clusters or transformer.name has changed meanwhile; resume it with the files it was begun with, or use another folder"
             )
         self.optimisation.restore(tensors, state.pop("step"))
         for name, value in state.items():

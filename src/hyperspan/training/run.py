@@ -18,6 +18,7 @@ from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.significance import Confidence, confidence
 from hyperspan.nn import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.nn.bundled import BUNDLED
+from hyperspan.nn.handcrafted import options_of
 from hyperspan.nn.hub import check_pretrained
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
@@ -106,7 +107,7 @@ def train(
     ...     load(result.folder).labels
     ('PER',)
     """
-    config, folder = as_config(config).override(overrides), Path(folder)
+    config, folder = as_config(config).override(overrides).completed(), Path(folder)
     check_one_process()
     with torch_settings_kept():
         validate(typical(config))
@@ -337,7 +338,7 @@ def check_files(config: Config) -> None:
         **_named("data.train", config.data.train),
         **_named("data.dev", config.data.dev),
         "words.vectors": "" if config.words.vectors in (AUTO, BUNDLED) else config.words.vectors,
-        "words.clusters": config.words.clusters,
+        "handcrafted.clusters": options_of(config).clusters,
         "distillation.text": config.distillation.text,
     }
     missing = {name: path for name, path in named.items() if path and not Path(path).exists()}

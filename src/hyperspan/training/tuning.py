@@ -287,4 +287,4 @@ def _arrays(model: Recognizer, scores: DiscontinuousScores, lengths: Sequence[in
 
 
 def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:
-    model.config = replace(model.config, **{section: replace(getattr(model.config, section), **values)})
+    model.config = model.config.with_values({f"{section}.{key}": value for key, value in values.items()})

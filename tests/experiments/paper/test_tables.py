@@ -290,7 +290,7 @@ def test_the_settings_of_a_result_name_no_folder(tmp_path: Path) -> None:
     assert str(tmp_path) in config.to_toml() and str(tmp_path) not in held and "biomed_clusters.tsv.gz" in held
     done = result("semi-6-biomed", 1, GOOD, config=json.loads(held))
     assert changed_key(done, config) is None
-    assert changed_key(done, config.override(["words.clusters=elsewhere/other.tsv.gz"])) == "words.clusters"
+    assert changed_key(done, config.override(["handcrafted.clusters=elsewhere/other.tsv.gz"])) == "handcrafted.clusters"
     assert changed_key(done, config.override(["training.epochs=100"])) == "training.epochs"
 
 

@@ -22,10 +22,11 @@ lowercase = false
 [training]
 learning_rate = 0.01
 schedule = "cosine"
-[plugins.zoo]
+[fofe]
+layers = 2
 sizes = [1, {big = 2.5, "to come" = 2026-11-16}]
 """
-KEYS = tuple(f"{section}.{key}" for section, values in Config().tables().items() for key in values)
+KEYS = (*(f"{section}.{key}" for section, values in Config().tables().items() for key in values), "fofe.layers")
 TOML: tuple[bytes, ...] = (
     *(
         b"[",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from hyperspan import Config, Document, Mention, Sentence
+from hyperspan.config import KindOptions, number
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
-from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, Abilities, Encoder, EncoderAbilities, Model, Scorer
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.structures import Distribution
@@ -109,23 +109,29 @@ class SingleWordScorer(Scorer):
 # -- an encoder: a vector of each word, by a hash of it ---------------------------------------------------------------
 
 
-class HashEncoder(Encoder):
-    """The number of vectors is that of ``[plugins.zoo]`` in the configuration, or else 1,009."""
+@dataclass(frozen=True)
+class HashOptions(KindOptions):
+    """The section ``[hashes]`` of a configuration."""
 
+    vectors: int = number(1009, 1)
+    """The number of vectors."""
+    notes: tuple[str, ...] = ()
+    """What tells runs apart."""
+
+
+class HashEncoder(Encoder):
     abilities = EncoderAbilities(vectors=True)
     dimension = 8
     times_checked = 0
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
         super().__init__(config, vocabulary, spans=spans)
-        self.vectors: int = config.plugins.get("zoo", {}).get("vectors", 1009)
-        self.words = nn.Embedding(self.vectors, self.dimension)
+        self.known = config.options("hashes", HashOptions).vectors
+        self.words = nn.Embedding(self.known, self.dimension)
 
     @classmethod
     def check(cls, config: Config) -> None:
         cls.times_checked += 1
-        if type(vectors := config.plugins.get("zoo", {}).get("vectors", 1009)) is not int or vectors < 1:
-            raise InputError(f"plugins.zoo.vectors is {vectors!r}, but must be a whole number of at least 1")
 
     @classmethod
     def prepare(cls, config: Config, sentences: Sequence[Sentence]) -> tuple[Vocabulary, None]:
@@ -138,9 +144,7 @@ class HashEncoder(Encoder):
         batch = collate(sentences, self.vocabulary, characters=False, device=device)
         by_word = torch.zeros(len(sentences), batch.longest, dtype=torch.long)
         for row, sentence in zip(by_word, sentences, strict=True):
-            row[: len(sentence)] = torch.tensor(
-                [zlib.crc32(token.encode()) % self.vectors for token in sentence.tokens]
-            )
+            row[: len(sentence)] = torch.tensor([zlib.crc32(token.encode()) % self.known for token in sentence.tokens])
         inside = torch.arange(batch.longest) < torch.tensor(batch.lengths)[:, None]
         rows = torch.empty_like(batch.words)
         rows[batch.row_of[inside.flatten()]] = by_word[inside].to(device)

@@ -100,7 +100,7 @@ def learning_curve(
     >>> curve.forecast.sentence  # doctest: +SKIP
     'Twice the data (600 sentences) would bring 4.1 points of F1, to 63.0; 90% interval of the gain: 2.9 to 5.2.'
     """
-    config, folder = as_config(config).override(overrides), Path(folder)
+    config, folder = as_config(config).override(overrides).completed(), Path(folder)
     _check(config, seeds)
     choose_device(device)
     config = _with_tokenizer_of_start(config)
