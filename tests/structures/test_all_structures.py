@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import NotSupportedError
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.graphs import KBest, Log, Sampling, inside, viterbi
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, Case
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
+CONDITIONED = ("segmental", "discontinuous", "joint")
+"""Those that can be conditioned on mentions, and so learn from partial annotation."""
 
 
 def close(left: float, right: float, tolerance: float) -> bool:
@@ -137,15 +142,64 @@ def test_condition(structure: str, data: st.DataObject) -> None:
             sets = [some if other == sentence else frozenset() for other in range(len(brute))]
             assert close(conditioned.log_prob(sets)[sentence].item(), distribution.log_prob(some), case.tolerance)
     for ranked, distribution in zip(conditioned.topk(4), brute, strict=True):
-        assert [
-            close(a, b, case.tolerance) for (_, a), (_, b) in zip(ranked, distribution.ranked()[:4], strict=True)
-        ].count(False) == 0
+        for (mentions, value), (_, best) in zip(ranked, distribution.ranked()[:4], strict=True):
+            assert close(value, best, case.tolerance)
+            assert close(value, distribution.log_prob(mentions), case.tolerance)
     if all(possible):
         for mentions, distribution in zip(conditioned.argmax(), brute, strict=True):
             assert close(distribution.scores[mentions], max(distribution.scores.values()), case.tolerance)
     else:
         with pytest.raises(ValueError, match="no possible mention set"):
             conditioned.argmax()
+
+
+def some_of(data: st.DataObject, pool: list[Any], most: int) -> frozenset[Any]:
+    return data.draw(st.frozensets(st.sampled_from(pool), max_size=most)) if pool else frozenset()
+
+
+@pytest.mark.parametrize("structure", CONDITIONED)
+@given(data=st.data())
+def test_partial_annotation_is_the_sum_over_all_sets_that_agree(structure: str, data: st.DataObject) -> None:
+    """A mention is known to be absent if it is forbidden, or of an annotated type and from its first to its last word
+    in an annotated region."""
+    case: Case = data.draw(STRUCTURES[structure])
+    pools = case.pools()
+    gold = [some_of(data, pool, 3) for pool in pools]
+    forbidden = [some_of(data, pool, 3) - sure for pool, sure in zip(pools, gold, strict=True)]
+    types = np.array([[data.draw(st.booleans()) for _ in range(case.types)] for _ in pools])
+    places = [[(first, last) for last in range(n + 1) for first in range(last)] for n in case.lengths]
+    regions = [data.draw(st.none() | st.just(list(some_of(data, spans, 2)))) for spans in places]
+    found = case.vectorised.log_prob_of_known(gold, PartialMarks(types, regions, forbidden)).tolist()
+    for sentence, brute in enumerate(case.brute):
+
+        def is_known(mention: Any, sentence: int = sentence) -> bool:
+            covered = regions[sentence]
+            inside = covered is None or any(first <= mention[0] and mention[1] <= last for first, last in covered)
+            return mention in forbidden[sentence] or bool(types[sentence, mention[2]] and inside)
+
+        agreeing = math.fsum(
+            p
+            for mentions, p in brute.probabilities.items()
+            if gold[sentence] <= mentions and not any(map(is_known, mentions - gold[sentence]))
+        )
+        assert close(math.exp(found[sentence]), agreeing, case.tolerance)
+
+
+@pytest.mark.parametrize("structure", CONDITIONED)
+@given(data=st.data(), threshold=st.sampled_from([0.1, 0.2, 0.5, 0.9, 1.0]))
+def test_above_keeps_what_is_probable_enough(structure: str, data: st.DataObject, threshold: float) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    best, probable = case.vectorised.places([None, [threshold] * case.types])
+    assert len(best.rows) == sum(map(len, case.vectorised.argmax()))
+    kept = case.vectorised.above(threshold)
+    pairs = zip(kept, case.brute, strict=True)
+    expected = sorted(brute.marginal(mention) for mentions, brute in pairs for mention in mentions)
+    assert sorted(probable.probabilities) == pytest.approx(expected, abs=case.tolerance)
+    for mentions, pool, brute in zip(kept, case.pools(), case.brute, strict=True):
+        for mention in pool:
+            probability = brute.marginal(mention)
+            if abs(probability - threshold) > case.tolerance:
+                assert (mention in mentions) == (probability >= threshold)
 
 
 @structures
@@ -186,8 +240,10 @@ def test_restrict(structure: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_samples_are_possible_sets(structure: str, data: st.DataObject) -> None:
     case: Case = data.draw(STRUCTURES[structure])
+    state = torch.get_rng_state()
     samples = case.vectorised.sample(5, torch.Generator().manual_seed(1))
     assert samples == case.vectorised.sample(5, torch.Generator().manual_seed(1))
+    assert torch.equal(state, torch.get_rng_state())
     for sets, brute in zip(samples, case.brute, strict=True):
         assert len(sets) == 5 and all(brute.scores[mentions] > -math.inf for mentions in sets)
 

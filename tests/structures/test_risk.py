@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.structures.risk import best_expected_f1
-from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, edge_scores
 
 
@@ -22,16 +21,6 @@ def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
         few = sorted(brute.scores, key=len)[:64]  # the candidates: many sets, not only possible ones
         best = max(brute.expected_f1(other) for other in few)
         assert value >= best - 1e-7
-
-
-@given(data=st.data(), threshold=st.sampled_from([0.1, 0.5, 0.9, 1.0]))
-def test_above_keeps_what_is_probable_enough(data: st.DataObject, threshold: float) -> None:
-    case = data.draw(STRUCTURES["segmental"])
-    for kept, length, brute in zip(case.vectorised.above(threshold), case.lengths, case.brute, strict=True):
-        for mention in all_mentions(length, case.types, case.max_width):
-            probability = brute.marginal(mention)
-            if abs(probability - threshold) > case.tolerance:
-                assert (mention in kept) == (probability >= threshold)
 
 
 def test_expected_f1_when_every_word_may_be_a_mention() -> None:

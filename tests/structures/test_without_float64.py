@@ -15,22 +15,11 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from hyperspan.baselines.linear_chain import LinearChain, TagScores
-from hyperspan.baselines.mention_separators import MentionSeparators
-from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
-from hyperspan.baselines.tree import ConstituencyTrees
-from hyperspan.structures import (
-    DiscontinuousHypergraph,
-    DiscontinuousScores,
-    EdgeScores,
-    JointScores,
-    JointSegmentalHypergraph,
-    SegmentalHypergraph,
-    common,
-)
+from hyperspan.structures import common
 from hyperspan.structures.distribution import Distribution
+from tests.structures.subjects import SUBJECTS
 
-LENGTHS, N, C, M = [5, 3], 5, 3, 2
+LENGTHS = [5, 3]
 DEVICE = torch.device("meta")
 
 
@@ -87,47 +76,15 @@ def computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     return tree_map(kept, found)
 
 
-def random(*shape: int) -> Tensor:
-    return torch.randn(2, N, *shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-def edges() -> EdgeScores:
-    return EdgeScores(random(M), random(M), random(C - 1, M), random(C, M))
-
-
-def discontinuous_scores() -> DiscontinuousScores:
-    first = random(M), random(M), random(C - 1, M), random(C, M)
-    return DiscontinuousScores(*first, random(C, M) - 1, gap=random(2, M), last=random(2, M))
-
-
-CASES: dict[str, tuple[Callable[[Any], Distribution], list[Tensor]]] = {
-    "segmental": (lambda all_: SegmentalHypergraph(EdgeScores(*all_), LENGTHS), list(edges().tensors().values())),
-    "joint": (
-        lambda all_: JointSegmentalHypergraph(JointScores(EdgeScores(*all_[:4]), all_[4], all_[5]), LENGTHS),
-        [*edges().tensors().values(), random(C, M, M), random(C, M, M)],
-    ),
-    "discontinuous": (
-        lambda all_: DiscontinuousHypergraph(DiscontinuousScores(*all_), LENGTHS),
-        list(discontinuous_scores().tensors().values()),
-    ),
-    "semi-Markov": (lambda all_: SemiMarkov(SegmentScores(*all_), LENGTHS), [random(), random(C, M)]),
-    "constituency": (lambda all_: ConstituencyTrees(all_[0], LENGTHS), [random(C, M)]),
-    "separators": (lambda all_: MentionSeparators(all_[0], [4, 2]), [random(8, M)]),
-    "linear chain": (
-        lambda all_: LinearChain(TagScores(*all_), LENGTHS),
-        [random(5), torch.zeros(5, 5), *torch.zeros(2, 5)],
-    ),
-}
 ANSWERS: dict[str, Callable[[Distribution], Any]] = {
     "entropy": lambda one: one.entropy,
     "topk": lambda one: one.topk(3),
     "sample": lambda one: one.sample(5, torch.Generator().manual_seed(1)),
 }
 USED = {
-    **dict.fromkeys(("segmental", "joint", "discontinuous"), tuple(ANSWERS)),
-    "constituency": ("entropy", "topk", "sample"),
+    **dict.fromkeys(("segmental", "joint", "discontinuous", "constituency"), tuple(ANSWERS)),
     **dict.fromkeys(("semi-Markov", "linear chain"), ("topk", "sample")),
-    "separators": ("topk",),
+    "mention separators": ("topk",),
 }
 """What each structure computes in float64, or from what it has computed so."""
 
@@ -136,10 +93,11 @@ USED = {
 def test_structures_answer_without_float64(case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = torch.device("cpu")
     monkeypatch.setattr(common, "float64_device", lambda device: cpu if device == DEVICE else device)
-    (made, tensors), answer = CASES[case], ANSWERS[name]
-    wanted = answer(made(tensors))
+    subject, answer = SUBJECTS[case], ANSWERS[name]
+    tensors = subject.random(2, max(LENGTHS), 2, torch.float32)
+    wanted = answer(subject.build(tensors, LENGTHS))
     with Device():
-        found = answer(made([Elsewhere.of(tensor) for tensor in tensors]))
+        found = answer(subject.build({name: Elsewhere.of(one) for name, one in tensors.items()}, LENGTHS))
     if name == "entropy":
         assert isinstance(found, Elsewhere)  # where its scores are
         torch.testing.assert_close(found.held, wanted)
