@@ -20,9 +20,6 @@ from hyperspan.baselines.biohd import (
     segments_of_tags,
     tags_of_parts,
 )
-from hyperspan.config import Config
-from hyperspan.errors import InputError
-from hyperspan.nn.validation import validate
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, with_parts
 
@@ -126,8 +123,3 @@ def test_chains_agree_with_all_sequences() -> None:
                 torch.testing.assert_close(posteriors[b, position, kind, tag], expected)
     value = given_.score(best)
     assert (value <= partition).all() and value.isfinite().all()
-
-
-def test_validate_refuses_tags_of_one_part_alone() -> None:
-    with pytest.raises(InputError, match=r"discontinuous\.parts is 1, but model\.kind biohd joins two"):
-        validate(Config().override(["model.kind=biohd", "discontinuous.parts=1"]))

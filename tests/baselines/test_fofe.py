@@ -14,10 +14,8 @@ from torch import Tensor
 from hyperspan.baselines import fofe
 from hyperspan.baselines.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.nn import new_model
 from hyperspan.nn.encoder import batch_layout
-from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import best_value, tune
@@ -179,15 +177,3 @@ def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> 
     assert document.alternatives is not None
     sets = document.alternatives[0].sets
     assert [one.probability for one in sets] == sorted((one.probability for one in sets), reverse=True)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("encoder.kind=handcrafted", "model.kind fofe reads vectors of words, but encoder.kind is handcrafted"),
-        ("training.lm_loss_weight=0.1", r"training\.lm_loss_weight is 0\.1, but model\.kind fofe has no LSTM"),
-    ],
-)
-def test_what_it_has_no_use_for_is_refused(change: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        validate(Config().override(["model.kind=fofe", change]))

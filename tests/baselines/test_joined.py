@@ -19,9 +19,7 @@ from hyperspan.baselines.joined import (
     segments_of,
 )
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.nn import new_model
-from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.types import Mention, Sentence
@@ -153,15 +151,3 @@ def test_a_joined_model_annotates_discontinuous_mentions() -> None:
         optimizer.step()
     (found,) = Annotator(model.for_inference()).recognize(sentences[:1])
     assert [(mention.start, mention.end, mention.fragments) for mention in found.mentions] == [(0, 4, ((0, 1), (3, 4)))]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (["discontinuous.parts=1"], r"discontinuous\.parts is 1, but model\.kind joined joins two"),
-        (["model.max_width=3"], r"discontinuous\.later_width is 4, but model\.max_width is 3"),
-    ],
-)
-def test_validate_refuses_limits_within_which_nothing_is_joined(changes: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        validate(Config().override(["model.kind=joined", *changes]))

@@ -18,9 +18,7 @@ from hyperspan.baselines.linear_chain import BEGIN, LAST
 from hyperspan.baselines.readings import Reading, is_ambiguous
 from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.nn import new_model
-from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.training.loop import Trainer, dev_scores
@@ -175,8 +173,3 @@ def test_annotating(trained: KatiyarCardie, tmp_path: Path) -> None:
     alternatives = document.alternatives[0]
     assert len(alternatives.sets) == 1, "a greedy model knows of one set alone"
     assert len(alternatives.sets[0].mentions) == len(document.mentions)
-
-
-def test_a_handcrafted_encoder_is_refused() -> None:
-    with pytest.raises(InputError, match="katiyar-cardie reads vectors of words"):
-        validate(Config().override(["model.kind=katiyar-cardie", "encoder.kind=handcrafted"]))

@@ -13,10 +13,8 @@ from hyperspan.baselines.layered import MOST_LAYERS, Layered, Sequences, layers_
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.nn import new_model
 from hyperspan.nn.annotation import gold_of
-from hyperspan.nn.validation import validate
 from hyperspan.types import Mention, Sentence
 from tests.baselines.test_transition import TYPES, WORDS, mention_sets, sentences
 
@@ -160,9 +158,3 @@ def test_two_types_on_a_span_and_mentions_of_one_type_in_each_other_are_learnt()
             gold_of(sentence, model.vocabulary.labels) for sentence in given
         ]
     assert len(model.labels) == TYPES
-
-
-@pytest.mark.parametrize("kind", ["layered", "transition"])
-def test_an_encoder_without_vectors_is_refused(kind: str) -> None:
-    with pytest.raises(InputError, match=f"{kind} reads vectors of words, but encoder.kind is handcrafted; set it to"):
-        validate(Config().override([f"model.kind={kind}", "encoder.kind=handcrafted"]))

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import CONFIGS
 from hyperspan.config import AUTO, SETTLED, Config
 from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
@@ -170,63 +169,6 @@ def test_the_documentation_has_the_values_of_the_code() -> None:
         section.split()
     )
     assert f"a larger model from {LARGE:,} sentences on" in " ".join(section.split())
-
-
-SENTENCES = {"craft": 17_220, "dependence": 14_836, "genia": 14_836, "gum": 7_425, "jnlpba": 18_546, "litbank": 6_892}
-"""Of the training corpora that the configurations were chosen on."""
-UNTUNED = {"germeval/defaults", "gum/english"}
-"""One keeps the defaults; one starts from a model that is not here."""
-BEFORE = {
-    "words.dimension": 100,
-    "training.batch_size": 32,
-    "training.start": "",
-    "training.eval_epochs": 1,
-}
-"""What configurations had where they say nothing, before anything followed from the corpus."""
-SOME = {
-    "genia/sh-nn-n": {
-        "words.vectors": "",
-        "words.tag_dimension": 32,
-        "characters.encoder": "none",
-        "encoder.input_dropout": 0.5,
-        "training.epochs": 4,
-        "training.patience": 0,
-        "training.learning_rate": 0.002,
-        "training.schedule": "cosine",
-        "training.warmup_epochs": 0.0,
-        "training.lm_loss_weight": 0.0,
-        "training.ema_decay": 0.999,
-    },
-    "genia/raw": {
-        "words.tag_dimension": 0,
-        "characters.encoder": "cnn",
-        "encoder.layers": 2,
-        "encoder.hidden": 200,
-        "encoder.span_hidden": 200,
-        "encoder.input_dropout": 0.5,
-        "encoder.output_dropout": 0.5,
-        "training.epochs": 12,
-        "training.batch_size": 64,
-        "training.learning_rate": 0.003,
-        "training.warmup_epochs": 1.0,
-        "training.lm_loss_weight": 0.03,
-        "training.ema_decay": 0.9995,
-    },
-}
-
-
-NAMES = sorted(path.relative_to(CONFIGS).with_suffix("").as_posix() for path in CONFIGS.glob("*/*.toml"))
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in UNTUNED])
-def test_configurations_of_experiments_keep_their_values(name: str) -> None:
-    config = Config.read(CONFIGS / f"{name}.toml")
-    if config.is_auto("words.dimension"):
-        config = config.override(["words.dimension=100"])  # that of the vectors, which are not here
-    own = {key: value for key, value in config.values(SETTLED).items() if value != AUTO}
-    chosen = fitted(config, CorpusFacts(SENTENCES[name.partition("/")[0]], english=True)).config
-    expected = {**BEFORE, **own, **SOME.get(name, {})}
-    assert chosen.values(expected) == expected
 
 
 def small(**training: object) -> Config:
