@@ -31,7 +31,6 @@ from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
-from hyperspan.kernels.transfer import to_device
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
 from hyperspan.nn.model import discontinuous_bias
 from hyperspan.structures import Loss, Mention, MentionSet
@@ -263,7 +262,7 @@ class Biohd(Model):
         shape = (len(batch.lengths), batch.longest, len(self.labels), len(TAGS))
         emit = self.emit(words).float().index_select(0, batch.row_of).view(shape)
         emit = emit + bias * emit.new_tensor([tag in OF_PARTS for tag in range(len(TAGS))])
-        (lengths,) = to_device([np.array(batch.lengths)], self.device)
+        (lengths,) = self.indices(np.array(batch.lengths))
         illegal: Tensor = self._illegal  # type: ignore[assignment]
         step = self.step.masked_fill(illegal, MINUS_INFINITY)
         first = self.first.masked_fill(illegal[OUTSIDE], MINUS_INFINITY)
@@ -294,7 +293,7 @@ class Biohd(Model):
             for kind, listed in own.items():
                 tags[sentence, :length, kind] = listed
         chains = self._chains(words, batch)
-        (wanted,) = to_device([tags], self.device)
+        (wanted,) = self.indices(tags)
         return Loss((chains.log_partition - chains.score(wanted)).sum(1).clamp(min=0.0), tuple(left_out))
 
     def settings(self) -> list[Setting]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -34,10 +34,8 @@ from torch.nn.functional import cross_entropy, pad
 from hyperspan.config import MOST_LAYERS, MOST_UNITS, Config, KindOptions, number
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.transfer import to_device
-from hyperspan.nn import Abilities, Batch, Model, Setting
+from hyperspan.nn import Abilities, Batch, Model, NeuralEncoder, Setting
 from hyperspan.nn.encoder import batch_layout
-from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.structures import Distribution, Loss, Mention, MentionSet
 from hyperspan.structures.common import in_float64
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
@@ -69,17 +67,6 @@ class FofeOptions(KindOptions):
     """The least probability of a mention. Training chooses it on dev at the end."""
 
 
-class FofeEncoder(NeuralEncoder):
-    """Word vectors without an LSTM; characters are always read."""
-
-    def __init__(self, config: Config, vocabulary: Vocabulary):
-        super().__init__(replace(config, encoder=replace(config.encoder, layers=0)), vocabulary)
-
-    @property
-    def reads_characters(self) -> bool:
-        return True
-
-
 class Fofe(Model):
     """Words → codes of words, contexts and characters → layers of rectified units → a type, or none, for every span."""
 
@@ -88,7 +75,8 @@ class Fofe(Model):
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
         fofe, characters, types = self.kind_options, config.characters.dimension, len(self.labels)
-        self.encoder: FofeEncoder = FofeEncoder(config, vocabulary)  # pyright: ignore[reportIncompatibleVariableOverride]
+        # Word vectors without an LSTM
+        self.encoder: NeuralEncoder = NeuralEncoder(config, vocabulary, layers=0, characters=True)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.characters = nn.Embedding(len(vocabulary.characters) + 2, characters, padding_idx=0)
         words = self.encoder.dimension
         self.starts = nn.Linear(2 * words, fofe.hidden)
@@ -180,7 +168,7 @@ class Fofe(Model):
                 covered[first + start + 1 : first + end + 1] = 1
                 if end - start <= width:
                     kind[first + start, end - start - 1] = min(label, kind[first + start, end - start - 1])
-        kinds, before = to_device([kind.ravel(), covered.cumsum()], self.device)  # mention words before each word
+        kinds, before = self.indices(kind.ravel(), covered.cumsum())  # mention words before each word
         kinds = kinds.index_select(0, layout.start * width + layout.width)
         overlaps = before.index_select(0, layout.end + 1) > before.index_select(0, layout.start)
         rate = torch.where(overlaps, OVERLAPPING_RATE, DISJOINT_RATE)

@@ -31,7 +31,6 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.config import Config, KindOptions, number
 from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.transfer import to_device
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
 from hyperspan.nn.segmental import SegmentalScorer
@@ -267,7 +266,7 @@ class Joined(Model):
             for kind, (first, second) in pairs_of(mentions)
         ]
         shapes = ((rows, 2), (joined, 3))
-        part, pair = to_device([np.array(some, dtype=np.int64).reshape(-1, n).T for some, n in shapes], self.device)
+        part, pair = self.indices(*(np.array(some, dtype=np.int64).reshape(-1, n).T for some, n in shapes))
         certain = probabilities.flatten(1).index_put((part[0], part[1]), probabilities.new_tensor(2.0))
         found = PartCandidates.of(certain.view_as(probabilities), max(LEARNT_FROM, *map(len, parts)))
         same = [found.place[pair[0]] == one[:, None] for one in pair[1:]]  # (gold pairs, K) each

@@ -40,7 +40,6 @@ from hyperspan.baselines.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.baselines.readings import Reading, pairs_of
 from hyperspan.config import MOST_UNITS, Config, KindOptions, number
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.kernels.transfer import to_device
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.mentions import AnyMention
@@ -113,7 +112,7 @@ class KatiyarCardie(Model):
     def _gold_rows(self, gold: Sequence[set[Mention]], batch: Batch) -> Tensor:
         """(N, labels) of 0 and 1: the labels of each word of a batch."""
         given = [(b * batch.longest + word, label) for b, one in enumerate(gold) for word, label in labelled(one)]
-        place, label = to_device([*np.array(given, dtype=np.int64).reshape(-1, 2).T], self.device)
+        place, label = self.indices(*np.array(given, dtype=np.int64).reshape(-1, 2).T)
         labels = torch.zeros(len(batch.words), len(self.embedding), device=self.device)
         labels[batch.row_of.index_select(0, place), label] = 1.0
         labels[:, OUTSIDE] = (labels.sum(1) == 0).float()

@@ -31,9 +31,7 @@ from hyperspan.baselines.linear_chain import LinearChain, TagScores
 from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.transfer import to_device
-from hyperspan.kernels.word_lstm import word_states
-from hyperspan.nn import ENCODERS, Abilities, Batch, Model
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model, word_states
 from hyperspan.structures import Distribution, Loss, Mention, MentionSet
 from hyperspan.structures.common import check_count
 from hyperspan.text.vocabulary import Vocabulary
@@ -170,7 +168,7 @@ class LayeredChains(Distribution):
             place = (sequences.sentence[sequences.sequence[from_]] * n + start) * n + last - start
             longest = sequences.lengths.max(initial=0)
             entry = (sequences.sequence[from_] * longest + (from_ - begin[from_])) * longest + width
-            places, entries = to_device([place, entry], self.device)
+            places, entries = torch.from_numpy(np.stack([place, entry])).to(self.device)
             found = chain.marginals.flatten(0, 2).index_select(0, entries).to(result.dtype)
             result[places] = torch.maximum(result[places], found)  # each place once
         return result.view(len(self.lengths), n, n, self.types)
@@ -215,7 +213,7 @@ class Layered(Model):
 
     def _emitted(self, rows: Tensor, sequences: Sequences) -> Tensor:
         """(P, d) -> (S, n, tags)"""
-        (padded,) = to_device([sequences.padded], self.device)
+        (padded,) = self.indices(sequences.padded)
         return self.emit(rows).float().index_select(0, padded.flatten()).view(*padded.shape, self.emit.out_features)
 
     def _chain(self, emit: Tensor, lengths: Sequence[int]) -> LinearChain:
@@ -225,7 +223,7 @@ class Layered(Model):
         """(P, d) of a layer -> (P', d) of the next one, whose sequences are given: means, then the LSTM of further
         layers."""
         sizes = np.bincount(merge.target, minlength=len(sequences.start))
-        source, target, size = to_device([merge.source, merge.target, sizes], self.device)
+        source, target, size = self.indices(merge.source, merge.target, sizes)
         sums = rows.new_zeros(len(size), rows.shape[1]).index_add(0, target, rows.index_select(0, source))
         states = word_states(self.further, sums / size[:, None], sequences.lengths.tolist())
         return self.dropout(states)
@@ -251,7 +249,7 @@ class Layered(Model):
             rows = self._following(rows, merge, sequences) if len(sequences) else rows
         emit = torch.cat([pad(scores, (0, 0, 0, batch.longest - scores.shape[1])) for scores in emitted])
         chain = self._chain(emit, np.concatenate([one.lengths for one in seen]).tolist())
-        (owner,) = to_device([np.concatenate([one.sentence for one in seen])], self.device)
+        (owner,) = self.indices(np.concatenate([one.sentence for one in seen]))
         values = emit.new_zeros(len(gold)).index_add(0, owner, -chain.log_prob(wanted))
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 

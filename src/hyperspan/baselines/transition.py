@@ -47,7 +47,7 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.kernels.transfer import is_asynchronous, to_device
+from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.text.vocabulary import Vocabulary
@@ -261,8 +261,8 @@ class Transition(Model):
         label = np.append(known.action, NOTHING)[known.stack]  # (A, 3)
         left = np.array(batch.lengths, dtype=np.int64)[known.sentence] + 1 - known.word
         row = buffer_rows(batch)[known.sentence, known.word]
-        stack, top, second, left, partial, action, sentence, next_row = to_device(
-            [known.stack, *label[:, :2].T, left, known.partial, known.action, known.sentence, row], self.device
+        stack, top, second, left, partial, action, sentence, next_row = self.indices(
+            known.stack, *label[:, :2].T, left, known.partial, known.action, known.sentence, row
         )
         buffer = torch.cat([words, self.end.to(words.dtype)])
         states = self._states(self._trees(buffer, known, row), known)
@@ -278,8 +278,8 @@ class Transition(Model):
         unary = known.action <= len(self.labels)
         left = np.where(unary, 0, place[known.stack[:, 1]] + 1)[order]  # place 0 is of nothing
         right = place[known.stack[:, 0]][order] + 1
-        leaves, left, right, action, place = to_device(
-            [row[known.height == 0], left, right, known.action[order], place], self.device
+        leaves, left, right, action, place = self.indices(
+            row[known.height == 0], left, right, known.action[order], place
         )
         words = self.compose.leaves(buffer.index_select(0, leaves))
         trees = torch.cat([words.new_zeros(1, words.shape[1]), words])
@@ -295,7 +295,7 @@ class Transition(Model):
         order, place, sizes = _in_blocks(known.depth)
         lower = (np.cumsum(sizes) - sizes)[known.depth - 1]  # where the trees begin that are one lower
         below = np.where(known.depth > 0, place[known.below] - lower, 0)[order]
-        order, place, below = to_device([order, place, below], self.device)
+        order, place, below = self.indices(order, place, below)
         bias, recurrent = self.stack.bias_ih + self.stack.bias_hh, self.stack.weight_hh.t()
         gates = linear(vectors.index_select(0, order), self.stack.weight_ih, bias)
         states, cells = self.bottom
@@ -315,7 +315,7 @@ class Transition(Model):
         row = (counts.cumsum() - counts)[known.step] + rank[known.sentence]  # in packed order
         before = np.empty_like(row)
         before[row] = np.where(known.step == 0, self.actions, np.roll(known.action, 1))
-        row, before = to_device([row, before], self.device)
+        row, before = self.indices(row, before)
         packed, _ = self.history(PackedSequence(self.action(before), torch.from_numpy(counts)))
         return packed.data.index_select(0, row)
 
@@ -428,7 +428,7 @@ class Stacks:
 
     def __init__(self, model: Transition, words: Tensor, batch: Batch):
         self.model, count, height = model, len(batch.lengths), batch.longest + EMPTY + 1
-        rows, lengths = to_device([buffer_rows(batch), np.array(batch.lengths)], words.device)
+        rows, lengths = model.indices(buffer_rows(batch), np.array(batch.lengths))
         self.index = torch.arange(count, device=words.device)
         self.rows, self.first_row = rows.flatten(), self.index * rows.shape[1]
         self.buffer = torch.cat([words, model.end])

@@ -16,12 +16,14 @@ _HOME = {
     "Encoder": "encoder",
     "EncoderAbilities": "abilities",
     "Model": "model",
+    "NeuralEncoder": "neural",
     "Recognizer": "recognizer",
     "Scorer": "scorer",
     "Setting": "model",
     "load_model": "folders",
     "new_model": "folders",
     "save_model": "folders",
+    "word_states": "neural",
 }
 
 __all__ = [
@@ -32,20 +34,24 @@ __all__ = [
     "Encoder",
     "EncoderAbilities",
     "Model",
+    "NeuralEncoder",
     "Recognizer",
     "Scorer",
     "Setting",
     "load_model",
     "new_model",
     "save_model",
+    "word_states",
 ]
 
 if TYPE_CHECKING:
+    from hyperspan.kernels.word_lstm import word_states
     from hyperspan.nn.abilities import Abilities, EncoderAbilities
     from hyperspan.nn.batch import Batch
     from hyperspan.nn.encoder import Encoder
     from hyperspan.nn.folders import load_model, new_model, save_model
     from hyperspan.nn.model import Model, Setting
+    from hyperspan.nn.neural import NeuralEncoder
     from hyperspan.nn.recognizer import Recognizer
     from hyperspan.nn.scorer import Scorer
 

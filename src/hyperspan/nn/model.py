@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +17,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
+from hyperspan.kernels.transfer import to_device
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.annotation import gold_of, marks_of
 from hyperspan.nn.batch import Batch
@@ -155,6 +157,10 @@ class Model(nn.Module):
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """Collate the sentences into a batch on the model's device."""
         return self.encoder.collate(sentences, self.device)
+
+    def indices(self, *arrays: np.ndarray) -> list[Tensor]:
+        """Integer arrays as tensors on the model's device; to a GPU in a single copy."""
+        return to_device(arrays, self.device)
 
     def gold(self, sentence: Sentence) -> set[Mention]:
         """The gold mentions of a sentence, as its distributions expect them; discontinuous ones only if the model finds

@@ -39,13 +39,27 @@ class Pretrained(NamedTuple):
 
 
 class NeuralEncoder(Encoder):
-    """Computes h^w for every word in its sentence, and h^s for every span."""
+    """Computes h^w for every word in its sentence, and h^s for every span.
+
+    A model can ask for another number of `layers` than the configuration's, and for batches with `characters`, which
+    it then reads itself.
+    """
 
     abilities = EncoderAbilities(vectors=True, contextual=True, spans=True, warm_start=True)
 
-    def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
+    def __init__(
+        self,
+        config: Config,
+        vocabulary: Vocabulary,
+        *,
+        spans: bool = False,
+        layers: int | None = None,
+        characters: bool = False,
+    ):
         super().__init__(config, vocabulary, spans=spans)
         words, encoder = config.words, config.encoder
+        count = encoder.layers if layers is None else layers
+        self._collates_characters = characters
         self.word_dropout = words.word_dropout
         self.words = WordEmbedding(vocabulary, words.dimension) if words.dimension else None
         sizes = [words.dimension]
@@ -66,10 +80,10 @@ class NeuralEncoder(Encoder):
                 "or words.dimension to 100"
             )
         self.input_dropout = nn.Dropout(encoder.input_dropout)
-        inputs = ([dimension] + [2 * encoder.hidden] * encoder.layers)[: encoder.layers]
+        inputs = ([dimension] + [2 * encoder.hidden] * count)[:count]
         self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in inputs)
         self.output_dropout = nn.Dropout(encoder.output_dropout)
-        self.dimension = 2 * encoder.hidden if encoder.layers else dimension
+        self.dimension = 2 * encoder.hidden if count else dimension
         self.spans = SpanLSTM(self.dimension, encoder.span_hidden) if spans else None
 
     @classmethod
@@ -138,7 +152,7 @@ class NeuralEncoder(Encoder):
 
     @property
     def reads_characters(self) -> bool:
-        return self.characters is not None
+        return self.characters is not None or self._collates_characters
 
     @property
     def context(self) -> int:
