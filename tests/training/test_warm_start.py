@@ -65,8 +65,8 @@ def started(start: Recognizer, *changes: str, sentences: Sequence[Sentence] = OT
 def encoded(model: Recognizer, sentences: Sequence[Sentence]) -> list[Tensor]:
     batch = model.collate(sentences)
     words = model.encoder(batch)
-    layout = model.encoder.span_layout(batch)
-    return words if layout is None else [*words, model.encoder.encode_spans(words[-1], batch, layout)]
+    spans = model.encoder.spans_of(words[-1], batch)
+    return words if spans is None else [*words, spans.states]
 
 
 @pytest.mark.parametrize(

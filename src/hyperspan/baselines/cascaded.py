@@ -18,8 +18,7 @@ from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, o
 from hyperspan.config import Config, KindOptions
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import ScoreTensors, check_count, check_scores
@@ -259,7 +258,7 @@ class CascadedScorer(Scorer):
         shapes = {"step": (m, 5, 5), "first": (m, 5), "last": (m, 5), "earlier": (m, m, 3, 5, 5)}
         self.weights = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape)) for name, shape in shapes.items()})
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> CascadeScores:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> CascadeScores:
         emit = self._by_word(self.emit(words), batch).unflatten(2, (self.types, 5))
         return CascadeScores(emit, **dict(self.weights.items()))
 

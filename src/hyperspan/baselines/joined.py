@@ -30,8 +30,7 @@ from torch.nn.functional import softplus
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.config import Config, KindOptions, number
 from hyperspan.errors import InputError
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting, Spans
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
 from hyperspan.nn.segmental import SegmentalScorer
 from hyperspan.structures import Loss, Mention, MentionSet, SegmentalHypergraph
@@ -154,16 +153,17 @@ class PartCandidates(NamedTuple):
 class SpanRows:
     """Look up span vectors by position."""
 
-    def __init__(self, spans: Tensor, layout: SpanLayout, words: int, width: int):
-        self.spans, self.layout, self.width, self.longest = spans, layout, width, layout.longest
-        rows = torch.arange(len(layout.start), device=spans.device)
+    def __init__(self, spans: Spans, words: int, width: int):
+        self.states, self.layout = spans
+        self.width, self.longest, layout = width, self.layout.longest, self.layout
+        rows = torch.arange(len(layout.start), device=self.states.device)
         self.row = rows.new_zeros(words * width).index_put((layout.start * width + layout.width,), rows)
 
     def __call__(self, sentence: Tensor, start: Tensor, width: Tensor) -> Tensor:
         """(spans,) each, with width = words - 1 -> (spans, 2 hidden)"""
         row = self.row.index_select(0, (sentence * self.longest + start) * self.width + width)
         backward = self.layout.backward_row.index_select(0, row)
-        return torch.cat([self.spans[row, 0], self.spans[backward, 1]], dim=1)
+        return torch.cat([self.states[row, 0], self.states[backward, 1]], dim=1)
 
 
 class JoinClassifier(nn.Module):
@@ -235,19 +235,18 @@ class Joined(Model):
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         kept = [self.representable(mentions, batch.longest) for mentions in gold]  # type: ignore[arg-type]
-        layout = self.encoder.span_layout(batch)
-        spans = None if layout is None else self.encoder.encode_spans(words, batch, layout)
-        scores = self.segments(words, spans, batch, layout)
+        spans = self.encoder.spans_of(words, batch)
+        scores = self.segments(words, spans, batch)
         wanted = [segments_of(mentions, self.types) for mentions in kept]
         values = self.segments.loss(scores, wanted, batch.lengths).values
-        if layout is not None and spans is not None:
+        if spans is not None:
             with torch.no_grad():
                 segments = SegmentalHypergraph(
                     scores.map(lambda tensor: tensor[..., self.types :].detach()), batch.lengths
                 )
                 probabilities = segments.marginals
             values = values + self._join_loss(
-                probabilities, kept, SpanRows(spans, layout, len(batch.row_of), probabilities.shape[2])
+                probabilities, kept, SpanRows(spans, len(batch.row_of), probabilities.shape[2])
             )
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
@@ -291,15 +290,15 @@ class Joined(Model):
 
     def _found(self, sentences: Sequence[Sentence]) -> FoundPairs:
         batch = self.collate(sentences)
-        words, layout, m = self.encoder(batch)[-1], self.encoder.span_layout(batch), self.types
-        spans = None if layout is None else self.encoder.encode_spans(words, batch, layout)
-        segments = SegmentalHypergraph(self.segments(words, spans, batch, layout), batch.lengths)
+        words, m = self.encoder(batch)[-1], self.types
+        spans = self.encoder.spans_of(words, batch)
+        segments = SegmentalHypergraph(self.segments(words, spans, batch), batch.lengths)
         limits, rows, probabilities = self._limits(batch.longest), np.zeros((0, 6), dtype=np.int64), np.zeros(0)
-        if layout is not None and spans is not None:
+        if spans is not None:
             of_parts = segments.restrict(range(m, 2 * m)).marginals
             found = PartCandidates.of(of_parts, LOOKED_AT)
             pairs = found.pairs(self.reach, PROBABLE)
-            vectors = SpanRows(spans, layout, len(batch.row_of), of_parts.shape[2])
+            vectors = SpanRows(spans, len(batch.row_of), of_parts.shape[2])
             sentence, one, other = pairs
             chosen = [place[sentence, which] for which in (one, other) for place in (found.start, found.width)]
             rows = torch.stack([sentence, *chosen, found.kind[sentence, one]], dim=1).cpu().numpy()

@@ -22,8 +22,7 @@ from torch.nn.functional import pad
 
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (
@@ -512,7 +511,7 @@ class LinearChainScorer(Scorer):
         self.step = nn.Parameter(torch.zeros(tags, tags))
         self.first, self.last = (nn.Parameter(torch.zeros(tags)) for _ in range(2))
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> TagScores:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> TagScores:
         return TagScores(self._by_word(self.emit(words), batch), self.step, self.first, self.last)
 
     def add_mention_bias(self, scores: TagScores, bias: float) -> TagScores:

@@ -27,8 +27,7 @@ from torch import Tensor
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
@@ -302,7 +301,7 @@ class MentionHypergraphScorer(Scorer):
         super().__init__(encoder, labels, config)
         self.edges = encoder.word_layer(self.types * (3 if config.model.tied else 4))
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> WordEdgeScores:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> WordEdgeScores:
         present, extend, close, *branch = self._by_word(self.edges(words), batch).split(self.types, dim=2)
         return WordEdgeScores(torch.zeros_like(present), present, extend, close, *branch)
 

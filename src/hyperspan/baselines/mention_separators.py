@@ -22,8 +22,7 @@ from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
 from hyperspan.nn.scorer import WeightColumns, linear_axes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (
@@ -294,7 +293,7 @@ class MentionSeparatorScorer(Scorer):
         super().__init__(encoder, labels, config)
         self.gaps = encoder.word_layer(2 * (len(LABELS) - 1) * self.types)
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Tensor:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Tensor:
         """(B, n + 1, 8, m)"""
         before, after = self._by_word(self.gaps(words), batch).chunk(2, dim=2)
         inside = torch.arange(batch.longest, device=before.device) < torch.tensor(

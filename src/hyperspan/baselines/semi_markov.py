@@ -20,8 +20,7 @@ from torch.nn.functional import pad
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer
+from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, WeightColumns
 from hyperspan.structures import Distribution, Mention, MentionSet, PartialMarks
 from hyperspan.structures.common import (
@@ -356,13 +355,13 @@ class SegmentScorer(Scorer):
         with torch.no_grad():
             self.segment.bias[: self.types] = INITIAL_MENTION_BIAS
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> SegmentScores:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> SegmentScores:
         shape = (len(batch.lengths), batch.longest)
         outside = self._by_word(self.outside(words), batch)[..., 0]
-        if layout is None or spans is None:
+        if spans is None:
             return SegmentScores(outside, outside.new_zeros(*shape, 1, self.types))
-        rows = self.segment(words, spans, batch, layout).float()
-        return SegmentScores(outside, layout.chains.unpack_widths(rows))
+        rows = self.segment(words, spans, batch).float()
+        return SegmentScores(outside, spans.by_width(rows))
 
     def add_mention_bias(self, scores: SegmentScores, bias: float) -> SegmentScores:
         return replace(scores, segment=scores.segment + bias)

@@ -20,6 +20,7 @@ _HOME = {
     "Recognizer": "recognizer",
     "Scorer": "scorer",
     "Setting": "model",
+    "Spans": "encoder",
     "load_model": "folders",
     "new_model": "folders",
     "save_model": "folders",
@@ -38,6 +39,7 @@ __all__ = [
     "Recognizer",
     "Scorer",
     "Setting",
+    "Spans",
     "load_model",
     "new_model",
     "save_model",
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from hyperspan.kernels.word_lstm import word_states
     from hyperspan.nn.abilities import Abilities, EncoderAbilities
     from hyperspan.nn.batch import Batch
-    from hyperspan.nn.encoder import Encoder
+    from hyperspan.nn.encoder import Encoder, Spans
     from hyperspan.nn.folders import load_model, new_model, save_model
     from hyperspan.nn.model import Model, Setting
     from hyperspan.nn.neural import NeuralEncoder

@@ -14,10 +14,9 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
-from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, linear_axes
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import check_gaps
@@ -68,20 +67,18 @@ class DiscontinuousScorer(Scorer):
             )
         check_gaps(config)
 
-    def forward(
-        self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None
-    ) -> DiscontinuousScores:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> DiscontinuousScores:
         m, shape = self.types, (len(batch.lengths), batch.longest)
-        if layout is None or spans is None:
+        if spans is None:
             empty = self.parts.bias.new_zeros(*shape, m)
             wide = empty[:, :, None]
             return DiscontinuousScores(empty, empty, wide[:, :, :0], wide, wide, wide[:, :, :0], wide)
-        limits, chains = self.config.discontinuous, layout.chains
+        limits, chains = self.config.discontinuous, spans.layout.chains
         absent, present = self._by_word(self.start(words), batch).split(m, dim=2)
-        rows = self.parts(words, spans, batch, layout).float()
+        rows = self.parts(words, spans, batch).float()
         close, leaving, arriving, others = rows.split([m, m, m, 3 * m], dim=1)
         extend = chains.unpack_extensions(chains.shorter(leaving) + arriving[chains.longer])
-        close, opening, last, gap = chains.unpack_widths(torch.cat([close, others], dim=1)).split(m, dim=3)
+        close, opening, last, gap = spans.by_width(torch.cat([close, others], dim=1)).split(m, dim=3)
         gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
 

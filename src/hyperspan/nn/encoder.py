@@ -28,10 +28,23 @@ class ParameterOptions(NamedTuple):
     weight_decay: float
 
 
+class Spans(NamedTuple):
+    """The spans of a batch that are no wider than `model.max_width`, a row each, as their encoder represents them."""
+
+    states: Tensor
+    """(rows, …)"""
+    layout: SpanLayout
+    """Which span each row is."""
+
+    def by_width(self, rows: Tensor) -> Tensor:
+        """(rows, d) -> (B, n, c, d): by sentence, first word and words minus one; 0 where there is no such span."""
+        return self.layout.chains.unpack_widths(rows)
+
+
 class Encoder(nn.Module, ABC):
     """An encoder of words and, for models over spans, of spans.
 
-    A model asks it to `collate` sentences, calls it for representations of words, and calls `encode_spans` for those of
+    A model asks it to `collate` sentences, calls it for representations of words, and calls `spans_of` for those of
     spans. Only the encoder knows what a representation is: a scorer turns it into scores with layers that `word_layer`
     and `span_layer` create. An encoder of vectors states their size in `dimension`; models other than
     recognizers need one.
@@ -87,7 +100,7 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def span_layer(self, outputs: int, *, whole: bool = False) -> Any:
-        """A layer from (words, spans, batch, layout) to (rows, outputs), with a `bias`.
+        """A layer from words, :class:`Spans` and the batch to (rows, outputs), with a `bias`.
 
         With `whole` it sees all words of a span; otherwise only its end.
         """
@@ -136,6 +149,11 @@ class Encoder(nn.Module, ABC):
     def reads_tags(self) -> bool:
         """Whether it reads part-of-speech tags."""
         return bool(self.vocabulary.tags)
+
+    def spans_of(self, words: Tensor, batch: Batch) -> Spans | None:
+        """(N, …), the representations of words -> those of spans; None without spans."""
+        layout = self.span_layout(batch)
+        return None if layout is None else Spans(self.encode_spans(words, batch, layout), layout)
 
     def span_layout(self, batch: Batch) -> SpanLayout | None:
         """The layout of the spans of a batch; None without spans."""

@@ -17,7 +17,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.clusters import read_clusters
-from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.features import (
     OF_TAGS,
     SPAN_TEMPLATES,
@@ -299,11 +299,11 @@ class SpanEnds(nn.Module):
         self.span = FeatureWeights(spans, outputs, rate, bias=False)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+    def forward(self, words: Tensor, spans: Spans, batch: Batch) -> Tensor:
         """(rows, outputs)"""
         last, following = self.words(words).chunk(2, dim=1)
         ends = last.index_select(0, batch.row_of) + _beside(following, batch, 1)  # (B * n, outputs)
-        return ends.index_select(0, layout.end) + self.span(spans) + self.bias
+        return ends.index_select(0, spans.layout.end) + self.span(spans.states) + self.bias
 
 
 class WholeSpans(nn.Module):
@@ -317,14 +317,14 @@ class WholeSpans(nn.Module):
         self.span = FeatureWeights(spans, outputs, rate, bias=False)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+    def forward(self, words: Tensor, spans: Spans, batch: Batch) -> Tensor:
         """(rows, outputs)"""
         before, first, each, last, following = self.words(words).chunk(5, dim=1)
         starts = first.index_select(0, batch.row_of) + _beside(before, batch, -1)  # (B * n, outputs)
         ends = last.index_select(0, batch.row_of) + _beside(following, batch, 1)
         in_order = (each + self.each).index_select(0, batch.row_of).view(len(batch.lengths), batch.longest, -1)
         until = nn.functional.pad(in_order.cumsum(1), (0, 0, 1, 0)).flatten(0, 1)  # (B * (n + 1), outputs)
-        shift = layout.start.div(max(batch.longest, 1), rounding_mode="floor")  # each sentence has one place more
-        inside = until.index_select(0, layout.end + shift + 1) - until.index_select(0, layout.start + shift)
-        edges = starts.index_select(0, layout.start) + ends.index_select(0, layout.end)
-        return edges + inside + self.span(spans) + self.bias
+        shift = spans.layout.start.div(max(batch.longest, 1), rounding_mode="floor")  # each sentence has one place more
+        inside = until.index_select(0, spans.layout.end + shift + 1) - until.index_select(0, spans.layout.start + shift)
+        edges = starts.index_select(0, spans.layout.start) + ends.index_select(0, spans.layout.end)
+        return edges + inside + self.span(spans.states) + self.bias

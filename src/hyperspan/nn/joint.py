@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
-from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.scorer import Scorer
 from hyperspan.nn.segmental import SegmentalScorer
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, softmax_margin
@@ -46,14 +45,12 @@ class PairScorer(nn.Module):
                 for parameter in self.down.parameters():
                     parameter.zero_()
 
-    def forward(
-        self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None, like: Tensor
-    ) -> Tensor:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch, like: Tensor) -> Tensor:
         """(B, n, c, m, m), where `like` is (B, n, c, m)"""
         shape = (*like.shape, like.shape[3])
-        if self.down is None or self.up is None or layout is None or spans is None:
+        if self.down is None or self.up is None or spans is None:
             return self.bias.expand(shape)
-        rows = layout.chains.unpack_widths(self.down(words, spans, batch, layout).float())  # (B, n, c, rank)
+        rows = spans.by_width(self.down(words, spans, batch).float())  # (B, n, c, rank)
         return torch.tensordot(rows, self.up, 1) + self.bias
 
 
@@ -92,10 +89,10 @@ class JointScorer(SegmentalScorer):
         groups = choose_groups(labels, sentences, MOST_LABELS)
         return replace(config, joint=replace(config.joint, groups=groups))
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> JointScores:  # type: ignore[override]
-        edges = super().forward(words, spans, batch, layout)
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> JointScores:  # type: ignore[override]
+        edges = super().forward(words, spans, batch)
         pairs = {
-            name: scorer(words, spans, batch, layout, edges.close)
+            name: scorer(words, spans, batch, edges.close)
             for name, scorer in (("together", self.together), ("within", self.within))
             if scorer is not None
         }

@@ -64,9 +64,7 @@ class Recognizer(Model):
 
     def score(self, words: Tensor, batch: Batch) -> Any:
         """(N, …), encoded words -> scores."""
-        layout = self.encoder.span_layout(batch)
-        spans = None if layout is None else self.encoder.encode_spans(words, batch, layout)
-        return self.scorer(words, spans, batch, layout)
+        return self.scorer(words, self.encoder.spans_of(words, batch), batch)
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""

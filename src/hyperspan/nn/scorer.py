@@ -10,10 +10,9 @@ from torch import Tensor, nn
 
 from hyperspan.config import Config
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
-from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.structures import Distribution
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
@@ -63,7 +62,7 @@ class Scorer(nn.Module):
         """Complete the configuration with values that this scorer derives from the training sentences, unless given."""
         return config
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> Any:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Any:
         """The scores of a batch."""
         raise NotImplementedError
 

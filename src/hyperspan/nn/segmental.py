@@ -13,10 +13,9 @@ from torch.nn.functional import pad
 from hyperspan.config import Config
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder
+from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
 from hyperspan.structures import (
     EdgeScores,
@@ -57,18 +56,18 @@ class SegmentalScorer(Scorer):
         with torch.no_grad():
             self.parts.bias[:m] = INITIAL_MENTION_BIAS
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: SpanLayout | None) -> EdgeScores:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> EdgeScores:
         m, shape = self.types, (len(batch.lengths), batch.longest)
-        if layout is None or spans is None:
+        if spans is None:
             empty = self.parts.bias.new_zeros(*shape, m)
             return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
         other, present = self._by_word(self.start(words), batch).split(m, dim=2)
         # Without a contextual encoder, the previous word also scores a start.
         absent = other if self.contextual else torch.zeros_like(other)
         present = present if self.contextual else present + pad(other[:, :-1], (0, 0, 1, 0))
-        parts = iter(self.parts(words, spans, batch, layout).float().split(m, dim=1))
-        chains = layout.chains
-        close = chains.unpack_widths(next(parts))
+        parts = iter(self.parts(words, spans, batch).float().split(m, dim=1))
+        close = spans.by_width(next(parts))
+        chains = spans.layout.chains
 
         def step() -> Tensor:
             """The scores of leaving one span and arriving at the next."""

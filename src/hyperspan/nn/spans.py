@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_states
 from hyperspan.nn.batch import Batch
+from hyperspan.nn.encoder import Spans
 
 
 class SpanLSTM(nn.Module):
@@ -45,7 +46,7 @@ class SpanLinear(nn.Module):
         nn.init.uniform_(self.from_spans, -((2 * spans) ** -0.5), (2 * spans) ** -0.5)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, words: Tensor, spans: Tensor, batch: Batch, layout: SpanLayout) -> Tensor:
+    def forward(self, words: Tensor, spans: Spans, batch: Batch) -> Tensor:
         """(rows, 2, d) -> (rows, outputs); what words and the batch are is for other encoders."""
-        forward, backward = torch.bmm(spans.transpose(0, 1), self.from_spans)
-        return forward + backward.index_select(0, layout.backward_row) + self.bias
+        forward, backward = torch.bmm(spans.states.transpose(0, 1), self.from_spans)
+        return forward + backward.index_select(0, spans.layout.backward_row) + self.bias

@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from hyperspan import Config, Document, Mention, Sentence
 from hyperspan.config import KindOptions, number
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
-from hyperspan.nn import ENCODERS, Abilities, Encoder, EncoderAbilities, Model, Scorer
-from hyperspan.nn.batch import Batch, collate
-from hyperspan.structures import Distribution
-from hyperspan.structures.losses import Loss
+from hyperspan.nn import ENCODERS, Abilities, Batch, Encoder, EncoderAbilities, Model, Scorer, Spans
+from hyperspan.nn.batch import collate
+from hyperspan.structures import Distribution, Loss
 from hyperspan.text.vocabulary import Vocabulary
 
 # -- a format: a line a document, with [[mentions|LABEL]] that do not overlap ------------------------------------------
@@ -93,7 +92,7 @@ class SingleWordScorer(Scorer):
         super().__init__(encoder, labels, config)
         self.odds = encoder.word_layer(self.types)
 
-    def forward(self, words: Tensor, spans: Tensor | None, batch: Batch, layout: Any) -> Tensor:
+    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Tensor:
         return self._by_word(self.odds(words), batch)
 
     def add_mention_bias(self, scores: Tensor, bias: float) -> Tensor:
