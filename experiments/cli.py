@@ -9,15 +9,48 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
 from hyperspan.cli import run_app, unwrapped
-from hyperspan.errors import HyperspanError, require_torch
+from hyperspan.cli.options import split_names
+from hyperspan.errors import HyperspanError, InputError, require_torch
 
+DataDir = Annotated[Path, typer.Option(help="The folder of corpora and vectors; replaces data/ in configurations.")]
+Rows = Annotated[
+    list[str] | None, typer.Option("--rows", help="Only these rows, repeated or separated by commas. Default: all.")
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        help="Random seeds, separated by commas. Default: the seeds of each row, mostly 1,2,3.", show_default=False
+    ),
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for models, predictions, results and tables.")]
+Configs = Annotated[
+    Path, typer.Option(help="A folder of configurations. Default: experiments/configs.", show_default=False)
+]
+NoTrain = Annotated[
+    bool, typer.Option("--no-train", help="Do not train; tabulate finished rows, whatever their configuration.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Retrain started and finished rows.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Rows to train at once, each in its own process.")]
+Record = Annotated[bool, typer.Option("--record", help="Add finished rows to experiments/results.")]
+Listed = Annotated[bool, typer.Option("--list", help="Print the progress of each row and exit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def seeds_of(given: str | None) -> tuple[int, ...]:
+    """The seeds of an option, such as 1,2,3; none if it is not given."""
+    if given is None:
+        return ()
+    parts = split_names([given])
+    if not parts or not all(part.isdecimal() and len(part) < 10 for part in parts):
+        raise InputError(f"--seeds {given!r} is not a list of whole numbers; write for example --seeds 1,2,3")
+    return tuple(dict.fromkeys(map(int, parts)))
 
 
 def run_group(package: ModuleType) -> None:

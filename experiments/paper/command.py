@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from experiments import CONFIGS
-from experiments.paper.configs import changed_key, config_of, source_of
-from experiments.paper.plots import draw_scores, draw_speed
+from experiments.jobs import say_changed, train_missing
 from experiments.paper.readings import beta_sections, readings_sections
-from experiments.paper.request import Request, say
-from experiments.paper.results import Result, read_recorded, read_results, record
-from experiments.paper.rows import APART, ROWS, TABLES, Row, corpus_named, rows_named
+from experiments.paper.rows import APART, ROWS, TABLES, rows_for, rows_named
 from experiments.paper.statistics import count, sections
-from experiments.paper.summaries import Results, RowSummary, summaries
-from experiments.paper.tables import ablation_sections, main_sections, overlap_sections, state_lines
-from experiments.paper.train_rows import train_missing
+from experiments.plots import draw_scores, draw_speed
+from experiments.request import Request, say
+from experiments.result import Result, read_recorded, read_results, record
+from experiments.rows import Row, corpus_named
+from experiments.settings import changed_key, config_of
+from experiments.summaries import Results, RowSummary, summaries
+from experiments.tables import ablation_sections, main_sections, overlap_sections, state_lines
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import Section, as_markdown, print_sections
@@ -84,7 +85,7 @@ def _record(request: Request) -> None:
     known = read_recorded(request.recorded).values()
     for result in finished:
         _check_recordable(result, known, CONFIGS)
-    record(finished, request.recorded)
+    record(finished, request.recorded, ROWS)
     say(f"recorded {len(finished)} runs in {request.recorded}")
 
 
@@ -98,7 +99,7 @@ def _check_recordable(result: Result, known: Iterable[Result], configs: Path) ->
         )
     for other in known:
         if (other.test is None) == (result.test is None) and not np.array_equal(
-            other.counts[:, 2], result.counts[:, 2]
+            other.known_counts[:, 2], result.known_counts[:, 2]
         ):
             raise InputError(
                 f"{what} scored on other sentences than the recorded runs; score it on {result.data}'s own"
@@ -116,7 +117,7 @@ class Made:
 
 
 def _main(request: Request) -> Made:
-    rows = request.chosen()
+    rows = _chosen(request)
     rows_named([request.against])
     # What is not the paper's own row is tabulated, but trained only where it is named.
     failed = train_missing(request, [row for row in rows if request.rows or row.group not in APART])
@@ -128,7 +129,7 @@ def _main(request: Request) -> Made:
 
 
 def _ablation(request: Request) -> Made:
-    rows = _with_bases([row for row in request.chosen("ablation") if row.base])
+    rows = _with_bases([row for row in _chosen(request, "ablation") if row.base])
     if not rows:
         raise InputError("none of these rows is an ablation; name one, for example --rows sh-n-no-dropout")
     failed = train_missing(request, rows)
@@ -139,7 +140,7 @@ def _ablation(request: Request) -> Made:
 def _paper(request: Request) -> Made:
     """The paper's own settings: with the best β, with every β on dev, and the steps from the paper's settings to
     ours."""
-    rows = _with_bases(request.chosen("paper"))
+    rows = _with_bases(_chosen(request, "paper"))
     if not rows:
         raise InputError(f"the paper's own settings are there for genia alone, not for {request.data}")
     rows_named([request.against])
@@ -163,9 +164,15 @@ def _paper(request: Request) -> Made:
     return Made(sections, _values(request, rows, list(unique.values())) | {"against": request.against}, {}, failed)
 
 
+def _chosen(request: Request, table: str = "main") -> list[Row]:
+    """The requested rows of a table."""
+    corpus_named(request.data)
+    return rows_named(request.rows) if request.rows else rows_for(request.data, table)
+
+
 def _with_bases(rows: Sequence[Row]) -> list[Row]:
     """The rows, each preceded by the row it is compared with."""
-    bases = [ROWS[row.base] for row in rows if row.base]
+    bases = [row.base for row in rows if row.base]
     return list(dict.fromkeys([*bases, *rows]))
 
 
@@ -189,7 +196,7 @@ def _results(request: Request, rows: Sequence[Row], against: str | None) -> Resu
     others = [ROWS[against]] if against else []
     recorded = None if request.train else request.recorded
     results = read_results(request.output, request.data, [*rows, *others], request.seeds, recorded)
-    _report_changed(request, results)
+    say_changed(request, [*rows, *others], results)
     return results
 
 
@@ -205,7 +212,7 @@ def _check_finished(request: Request, found: Sequence[RowSummary], failed: Seque
 
 
 def _overlap(request: Request) -> Made:
-    rows = request.chosen()
+    rows = _chosen(request)
     found = _finished(request, rows, request.against)
     return Made(overlap_sections(rows, found, request.data), _values(request, rows, found), {})
 
@@ -214,10 +221,10 @@ def _speed(request: Request) -> Made:
     require_torch("the table of speeds")
     from experiments.paper import speed
 
-    found = _finished(request, request.chosen(), request.against)
+    found = _finished(request, _chosen(request), request.against)
     measured = speed.measure(found, request.data, request.data_dir, request.output, request.device, request.threads)
     plots = {"speed.png": lambda path: draw_speed(measured, request.data, path)}
-    return Made(speed.sections(measured, request.data), _values(request, request.chosen(), measured), plots)
+    return Made(speed.sections(measured, request.data), _values(request, _chosen(request), measured), plots)
 
 
 def _statistics(request: Request) -> Made:
@@ -232,7 +239,7 @@ def _ambiguity(request: Request) -> Made:
     found = properties.compute()
     sections = [*properties.sections(found), properties.overlaps_section()]
     values: dict[str, Any] = {name: vars(counted) | vars(growth) for name, (counted, growth) in found.items()}
-    for part, name in vars(corpus_named(request.data)).items():
+    for part, name in corpus_named(request.data).parts.items():
         if (file := request.data_dir / name).exists():
             held = properties.held_in(
                 sentence for document in read_corpus(str(file)) for sentence in document.sentences
@@ -240,16 +247,6 @@ def _ambiguity(request: Request) -> Made:
             sections.append(properties.corpus_section(held, f"{request.data} {part}"))
             values[part] = held
     return Made(sections, values, {})
-
-
-def _report_changed(request: Request, results: Results) -> None:
-    """Report the finished rows that were trained with a different configuration."""
-    for name, found in results.items():
-        if source_of(ROWS[name], request.data, request.configs)[0].is_file():
-            config = config_of(ROWS[name], request.data, request.configs, request.data_dir, request.overrides)
-            keys = {key for result in found if (key := changed_key(result, config)) is not None}
-            if keys:
-                say(f"{name} was trained with another {', '.join(sorted(keys))} than its configuration has now")
 
 
 def _values(request: Request, rows: Sequence[Row], found: Sequence[RowSummary]) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from experiments.paper.results import Result
-from experiments.paper.rows import BETAS, LIMITS, PAPER, PAPER_VARIANTS, Row
-from experiments.paper.summaries import Results
+from experiments.paper.rows import BETAS, LIMITS, PAPER, PAPER_VARIANTS
+from experiments.result import Result
+from experiments.rows import Row
+from experiments.summaries import Results
 from hyperspan.evaluation.scores import Score
 from hyperspan.evaluation.tables import NO_VALUE, Section
 
@@ -85,10 +86,10 @@ def _readings(found: dict[str, list[ByLimit]], data: str) -> Section:
         for limit, title, reading in _COUNTED:
             block += _line("", title, found.get((limited if limit == "6" else free).name), reading, printed[2])
         for row in LIMITS:
-            if row.base in (limited.name, free.name):
+            if row.base in (limited, free):
                 block += _line("", row.title, found.get(row.name), lambda found: found.all, printed[2])
         for row in PAPER_VARIANTS:
-            if row.base == limited.name and data in row.paper:
+            if row.base == limited and data in row.paper:
                 for limit, title, reading in _COUNTED:
                     if limit == "6":
                         block += _line(row.title, title, found.get(row.name), reading, row.paper[data][2])

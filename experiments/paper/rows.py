@@ -1,18 +1,16 @@
-"""The rows of the paper's tables as data: a system is a configuration with overrides, and the paper's figures."""
+"""The rows of the paper's tables, with the paper's figures."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
+from experiments import preparations
+from experiments.rows import Figures, Row
 from hyperspan.errors import InputError
 
 IGNORES_WIDE_STARTS = "segmental-ignoring-wide-starts"
 """The kind of a model whose loss ignores words and types where only mentions wider than c start."""
-Figures = tuple[float | None, float | None, float]
-"""Precision, recall and F1 on test in percent, as the paper prints them; None where it reports only F1."""
 
 GROUPS = {
     "non-neural": "Non-neural",
@@ -31,69 +29,6 @@ APART = ("clusters", "wider")
 """The groups of the main table that are not rows of the paper."""
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """The paths of the parts of a corpus, relative to the data folder."""
-
-    train: str
-    dev: str
-    test: str
-
-    def file(self, part: Literal["dev", "test"]) -> str:
-        """The file that rows are scored on."""
-        return self.test if part == "test" else self.dev
-
-
-CORPORA = {
-    "genia": Corpus("genia/train.data", "genia/dev.data", "genia/test.data"),
-    "litbank": Corpus("litbank/train.data.gz", "litbank/dev.data.gz", "litbank/test.data.gz"),
-}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One system of a table."""
-
-    name: str
-    """The name on the command line and of the folder."""
-    title: str
-    """The title in tables."""
-    group: str
-    config: str = ""
-    """The row whose configuration it overrides; a row with a file DATA/ROW.toml of its own has that one instead."""
-    overrides: tuple[str, ...] = ()
-    """``section.key=value``, as for ``hyperspan train --set``."""
-    paper: Mapping[str, Figures] = field(default_factory=dict, hash=False)
-    """The paper's figures, by corpus."""
-    base: str = ""
-    """The row that an ablation or addition modifies."""
-    data: tuple[str, ...] = tuple(CORPORA)
-    """The corpora of the row."""
-    part: Literal["dev", "test"] = "test"
-    """The part it is scored on: dev for settings that are being selected."""
-    runs: int = 3
-    """How many seeds it is trained with, unless the user names seeds."""
-    learns_from: Literal["", "narrow train", "narrow train and dev", "cut"] = ""
-    """How sentences with mentions wider than c are treated in training: as they are, left out of train, left out of
-    train and dev, or their wide mentions cut to the first c words."""
-    decodes: bool = False
-    """Whether it is not trained: the trained models of `base` decode with its overrides."""
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """The seeds that it is trained with, unless the user names others."""
-        return tuple(range(1, self.runs + 1))
-
-    @property
-    def label(self) -> str:
-        """The title in tables that mix groups."""
-        if self.base:
-            return f"{ROWS[self.base].title} {self.title}"
-        own = ", paper's settings"
-        after = {"structure": ", neural", "paper": own, "beta": own, "limit": own}
-        return self.title + after.get(self.group, "")
-
-
 def _on(ace2004: Figures | None, ace2005: Figures | None, genia: Figures) -> dict[str, Figures]:
     """The columns of the paper's main table."""
     figures = {"ace2004": ace2004, "ace2005": ace2005, "genia": genia}
@@ -102,6 +37,17 @@ def _on(ace2004: Figures | None, ace2005: Figures | None, genia: Figures) -> dic
 
 _MAXIMUM_LIKELIHOOD = ("training.softmax_margin=false", "training.beta=1.5")
 _SMALLER = "encoder.span_hidden=128"
+_MINILM = (
+    *("transformer.name=data/minilm", "transformer.context=100", "words.word_dropout=0.15", "training.epochs=14"),
+    *("training.batch_size=auto", "training.ema_decay=0.9995"),
+)
+_DISTILLED_ON_GUM = (
+    'data.train=[{path = "data/gum/train.jsonl.gz"}, {path = "data/litbank/train.data.gz"}]',
+    *("encoder.hidden=200", "encoder.span_hidden=200", "training.epochs=8", "training.learning_rate=0.003"),
+    *('distillation.teacher=["runs/gum-lstm-1", "runs/gum-lstm-2", "runs/gum-lstm-3"]', "distillation.sentences=10000"),
+)
+_OF_WORDS = "handcrafted.words=near lower types shapes flags clusters cluster_pairs affixes near_affixes"
+_OF_SPANS = "handcrafted.spans=text types outlines cluster_path ends cluster_ends context cluster_context width"
 
 
 def _kind(kind: str, *others: str) -> tuple[str, ...]:
@@ -110,36 +56,70 @@ def _kind(kind: str, *others: str) -> tuple[str, ...]:
 
 
 # fmt: off
+SH_NN = Row("sh-nn-n", "SH (-NN, c=n)", "non-neural", paper=_on((71.1, 60.6, 65.4), (69.5, 60.7, 64.8), (76.2, 67.5, 71.6)), on={"litbank": ("genia/sh-nn-n", ("training.epochs=6", _OF_WORDS, _OF_SPANS))})
+SH_NN_6 = Row("sh-nn-6", "SH (-NN, c=6)", "non-neural", SH_NN, ("model.max_width=6",), _on((69.4, 57.0, 62.0), (70.3, 55.8, 62.2), (77.0, 66.1, 71.1)))
+FOFE = Row("fofe-n", "FOFE (c=n)", "neural", paper=_on((57.3, 46.8, 51.5), (56.3, 44.6, 49.8), (63.2, 59.3, 61.2)), on={"litbank": ("genia/fofe-n", ("training.epochs=20",))})
+SH = Row("sh-n", "SH (c=n)", "neural", paper=_on((77.7, 72.1, 74.5), (76.6, 71.9, 74.2), (76.1, 72.9, 74.5)))
+SH_CHAR = Row("sh-n-char", "SH (c=n) + char", "neural", SH, ("characters.encoder=lstm",), _on((78.0, 72.4, 75.1), (76.8, 72.3, 74.5), (77.0, 73.3, 75.1)))
+RAW = Row("raw", "SH, raw text (bundled)", "ours", data=("genia",))
+BEST = Row("best", "SH, best (bundled)", "ours", data=("litbank",))
 MAIN = (
-    Row("crf", "CRF (linear)", "non-neural", config="sh-nn-n", overrides=_kind("linear-chain", *_MAXIMUM_LIKELIHOOD), paper=_on((71.8, 40.8, 52.1), (69.5, 44.5, 54.2), (77.1, 63.3, 69.5))),
-    Row("cascaded", "CRF (cascaded)", "non-neural", config="sh-nn-n", overrides=_kind("cascaded", *_MAXIMUM_LIKELIHOOD), paper=_on((78.4, 46.4, 58.3), (74.8, 49.1, 59.3), (75.9, 66.1, 70.6))),
-    Row("semi-6", "Semi-CRF (c=6)", "non-neural", config="sh-nn-6", overrides=_kind("semi-markov", *_MAXIMUM_LIKELIHOOD), paper=_on((76.1, 41.4, 53.6), (72.8, 45.0, 55.6), (74.5, 66.0, 70.0))),
-    Row("semi-n", "Semi-CRF (c=n)", "non-neural", config="sh-nn-n", overrides=_kind("semi-markov", *_MAXIMUM_LIKELIHOOD), paper=_on((66.7, 42.0, 51.5), (67.5, 46.1, 54.8), (74.2, 65.8, 69.7))),
-    Row("tree", "Finkel & Manning 2009", "non-neural", config="sh-nn-n", overrides=_kind("tree", *_MAXIMUM_LIKELIHOOD), paper=_on(None, None, (75.4, 65.9, 70.3))),
-    Row("mention-hypergraph", "Lu & Roth 2015", "non-neural", config="sh-nn-n", overrides=_kind("mention-hypergraph", *_MAXIMUM_LIKELIHOOD), paper=_on((70.0, 56.9, 62.8), (66.3, 59.2, 62.5), (74.2, 66.7, 70.3))),
-    Row("mention-separators", "Muis & Lu 2017", "non-neural", config="sh-nn-n", overrides=_kind("mention-separators", *_MAXIMUM_LIKELIHOOD), paper=_on((72.7, 58.0, 64.5), (69.1, 58.1, 63.1), (75.4, 66.8, 70.8))),
-    Row("sh-nn-6", "SH (-NN, c=6)", "non-neural", config="sh-nn-n", overrides=("model.max_width=6",), paper=_on((69.4, 57.0, 62.0), (70.3, 55.8, 62.2), (77.0, 66.1, 71.1))),
-    Row("sh-nn-n", "SH (-NN, c=n)", "non-neural", paper=_on((71.1, 60.6, 65.4), (69.5, 60.7, 64.8), (76.2, 67.5, 71.6))),
-    Row("fofe-6", "FOFE (c=6)", "neural", config="fofe-n", overrides=("model.max_width=6",), paper=_on((68.2, 54.3, 60.5), (67.4, 55.1, 60.6), (71.2, 64.3, 67.6))),
-    Row("fofe-n", "FOFE (c=n)", "neural", paper=_on((57.3, 46.8, 51.5), (56.3, 44.6, 49.8), (63.2, 59.3, 61.2))),
-    Row("katiyar-cardie", "Katiyar & Cardie 2018", "neural", config="sh-n", overrides=_kind("katiyar-cardie", _SMALLER, "encoder.output_dropout=0.3", "katiyar-cardie.label_hidden=200", "katiyar-cardie.dropout=0.5"), paper=_on((73.6, 71.8, 72.7), (70.6, 70.4, 70.5), (79.8, 68.2, 73.6))),
-    Row("layered", "Ju et al. 2018", "neural", config="sh-n", overrides=_kind("layered", _SMALLER, "encoder.output_dropout=0.3"), paper=_on(None, (74.2, 70.3, 72.2), (78.5, 71.3, 74.7))),
-    Row("transition", "Wang et al. 2018", "neural", config="sh-n", overrides=_kind("transition", _SMALLER), paper=_on((74.9, 71.8, 73.3), (74.5, 71.5, 73.0), (78.0, 70.2, 73.9))),
-    Row("sh-6", "SH (c=6)", "neural", config="sh-n", overrides=("model.max_width=6",), paper=_on((79.1, 67.3, 72.7), (75.7, 69.6, 72.5), (76.6, 71.0, 73.7))),
-    Row("sh-6-char", "SH (c=6) + char", "neural", config="sh-n-char", overrides=("model.max_width=6",), paper=_on((80.1, 67.5, 73.3), (75.9, 70.0, 72.8), (76.8, 71.8, 74.2))),
-    Row("sh-n", "SH (c=n)", "neural", paper=_on((77.7, 72.1, 74.5), (76.6, 71.9, 74.2), (76.1, 72.9, 74.5))),
-    Row("sh-n-char", "SH (c=n) + char", "neural", config="sh-n", overrides=("characters.encoder=lstm",), paper=_on((78.0, 72.4, 75.1), (76.8, 72.3, 74.5), (77.0, 73.3, 75.1))),
-    Row("crf-neural", "CRF (linear)", "structure", config="sh-n", overrides=_kind("linear-chain")),
-    Row("semi-n-neural", "Semi-CRF (c=n)", "structure", config="sh-n", overrides=_kind("semi-markov")),
-    Row("tree-neural", "Finkel & Manning", "structure", config="sh-n", overrides=_kind("tree", "training.epochs=8")),
-    Row("mention-hypergraph-neural", "Lu & Roth", "structure", config="sh-n", overrides=_kind("mention-hypergraph")),
-    Row("mention-separators-neural", "Muis & Lu", "structure", config="sh-n", overrides=_kind("mention-separators")),
-    Row("transformer", "SH, MiniLM", "ours"),
-    Row("raw", "SH, raw text (bundled)", "ours", data=("genia",)),
-    Row("best", "SH, best (bundled)", "ours", data=("litbank",)),
+    Row("crf", "CRF (linear)", "non-neural", config=SH_NN, overrides=_kind("linear-chain", *_MAXIMUM_LIKELIHOOD), paper=_on((71.8, 40.8, 52.1), (69.5, 44.5, 54.2), (77.1, 63.3, 69.5))),
+    Row("cascaded", "CRF (cascaded)", "non-neural", config=SH_NN, overrides=_kind("cascaded", *_MAXIMUM_LIKELIHOOD), paper=_on((78.4, 46.4, 58.3), (74.8, 49.1, 59.3), (75.9, 66.1, 70.6)), on={"genia": (SH_NN, _kind("cascaded", *_MAXIMUM_LIKELIHOOD, "cascaded.order=RNA,cell_line,cell_type,DNA,protein"))}),
+    Row("semi-6", "Semi-CRF (c=6)", "non-neural", config=SH_NN_6, overrides=_kind("semi-markov", *_MAXIMUM_LIKELIHOOD), paper=_on((76.1, 41.4, 53.6), (72.8, 45.0, 55.6), (74.5, 66.0, 70.0))),
+    Row("semi-n", "Semi-CRF (c=n)", "non-neural", config=SH_NN, overrides=_kind("semi-markov", *_MAXIMUM_LIKELIHOOD), paper=_on((66.7, 42.0, 51.5), (67.5, 46.1, 54.8), (74.2, 65.8, 69.7))),
+    Row("tree", "Finkel & Manning 2009", "non-neural", config=SH_NN, overrides=_kind("tree", *_MAXIMUM_LIKELIHOOD), paper=_on(None, None, (75.4, 65.9, 70.3))),
+    Row("mention-hypergraph", "Lu & Roth 2015", "non-neural", config=SH_NN, overrides=_kind("mention-hypergraph", *_MAXIMUM_LIKELIHOOD), paper=_on((70.0, 56.9, 62.8), (66.3, 59.2, 62.5), (74.2, 66.7, 70.3))),
+    Row("mention-separators", "Muis & Lu 2017", "non-neural", config=SH_NN, overrides=_kind("mention-separators", *_MAXIMUM_LIKELIHOOD), paper=_on((72.7, 58.0, 64.5), (69.1, 58.1, 63.1), (75.4, 66.8, 70.8)), on={"genia": (SH_NN, _kind("mention-separators", *_MAXIMUM_LIKELIHOOD, "training.batch_size=128", "training.learning_rate=0.004"))}),
+    SH_NN_6,
+    SH_NN,
+    Row("fofe-6", "FOFE (c=6)", "neural", config=FOFE, overrides=("model.max_width=6",), paper=_on((68.2, 54.3, 60.5), (67.4, 55.1, 60.6), (71.2, 64.3, 67.6))),
+    FOFE,
+    Row("katiyar-cardie", "Katiyar & Cardie 2018", "neural", config=SH, overrides=_kind("katiyar-cardie", _SMALLER, "encoder.output_dropout=0.3", "katiyar-cardie.label_hidden=200", "katiyar-cardie.dropout=0.5"), paper=_on((73.6, 71.8, 72.7), (70.6, 70.4, 70.5), (79.8, 68.2, 73.6)), on={"litbank": (BEST, _kind("katiyar-cardie", _SMALLER, "encoder.output_dropout=0.3", "katiyar-cardie.label_hidden=200", "katiyar-cardie.dropout=0.5"))}),
+    Row("layered", "Ju et al. 2018", "neural", config=SH, overrides=_kind("layered", _SMALLER, "encoder.output_dropout=0.3"), paper=_on(None, (74.2, 70.3, 72.2), (78.5, 71.3, 74.7)), on={"litbank": (BEST, _kind("layered", _SMALLER, "encoder.output_dropout=0.3"))}),
+    Row("transition", "Wang et al. 2018", "neural", config=SH, overrides=_kind("transition", _SMALLER), paper=_on((74.9, 71.8, 73.3), (74.5, 71.5, 73.0), (78.0, 70.2, 73.9)), on={"litbank": (BEST, _kind("transition", _SMALLER))}),
+    Row("sh-6", "SH (c=6)", "neural", config=SH, overrides=("model.max_width=6",), paper=_on((79.1, 67.3, 72.7), (75.7, 69.6, 72.5), (76.6, 71.0, 73.7))),
+    Row("sh-6-char", "SH (c=6) + char", "neural", config=SH_CHAR, overrides=("model.max_width=6",), paper=_on((80.1, 67.5, 73.3), (75.9, 70.0, 72.8), (76.8, 71.8, 74.2))),
+    SH,
+    SH_CHAR,
+    Row("crf-neural", "CRF (linear)", "structure", config=SH, overrides=_kind("linear-chain")),
+    Row("semi-n-neural", "Semi-CRF (c=n)", "structure", config=SH, overrides=_kind("semi-markov")),
+    Row("tree-neural", "Finkel & Manning", "structure", config=SH, overrides=_kind("tree", "training.epochs=8")),
+    Row("mention-hypergraph-neural", "Lu & Roth", "structure", config=SH, overrides=_kind("mention-hypergraph")),
+    Row("mention-separators-neural", "Muis & Lu", "structure", config=SH, overrides=_kind("mention-separators")),
+    Row("transformer", "SH, MiniLM", "ours", on={"litbank": ("genia/transformer", _MINILM)}),
+    RAW,
+    BEST,
 )
 """The paper's main table, followed by rows that the paper lacks. Adding a system takes one line."""
 # fmt: on
+OTHERS = (
+    Row(
+        "vectors",
+        "SH, vectors of the field",
+        "ours",
+        RAW,
+        ("training.eval_epochs=3", "words.vectors=data/biomed200.npz"),
+        data=("genia",),
+    ),
+    Row(
+        "flat",
+        "SH, flat mentions",
+        "ours",
+        "genia/raw",
+        ("characters.encoder=lstm", "training.epochs=10", "training.lm_loss_weight=0"),
+        data=("jnlpba",),
+    ),
+    Row(
+        "distilled",
+        "SH, three models distilled into one",
+        "ours",
+        data=("genia", "gum"),
+        on={"gum": ("gum/student", _DISTILLED_ON_GUM)},
+    ),
+    Row("defaults", "SH, nothing tuned", "ours", "defaults", data=("germeval",)),
+)
+"""Rows of the results that are in no table of the paper."""
 
 _PRINTED = {row.name: row for row in MAIN}
 CLUSTERS = tuple(
@@ -147,7 +127,7 @@ CLUSTERS = tuple(
         f"{name}-biomed",
         f"{_PRINTED[name].title}, in-domain clusters",
         "clusters",
-        config=name,
+        config=_PRINTED[name],
         overrides=("handcrafted.clusters=data/biomed_clusters.tsv.gz",),
         paper=_PRINTED[name].paper,
         data=("genia",),
@@ -163,41 +143,36 @@ def _one_wider(base: Row, group: str) -> Row:
         f"{base.name}-wider",
         "up to seven words",
         group,
-        config=base.name,
+        config=base,
         overrides=("model.max_width=7",),
         paper=base.paper,
-        base=base.name,
+        base=base,
         data=("genia",),
     )
 
 
 WIDER = tuple(_one_wider(_PRINTED[name], "wider") for name in ("semi-6", "sh-nn-6"))
 """The rows with c=6 and handcrafted features that are below print, with another reading of c."""
-PAPER = tuple(
-    Row(
-        f"paper-{name}",
-        _PRINTED[f"sh-{name}"].title,
-        "paper",
-        base,
-        overrides,
-        paper=_PRINTED[f"sh-{name}"].paper,
-        data=("genia",),
-        runs=5,
-    )
-    for name, base, overrides in (
-        ("6", "paper-n", ("model.max_width=6",)),
-        ("6-char", "paper-n-char", ("model.max_width=6", "training.beta=1.5")),
-        ("n", "", ()),
-        ("n-char", "", ()),
-    )
-)
+
+
+def _as_in_paper(name: str, config: Row | str = "", overrides: tuple[str, ...] = ()) -> Row:
+    """A row of SH with the paper's settings instead of ours."""
+    ours = _PRINTED[f"sh-{name}"]
+    return Row(f"paper-{name}", ours.title, "paper", config, overrides, paper=ours.paper, data=("genia",), runs=5)
+
+
+_N = _as_in_paper("n")
+_N_CHAR = _as_in_paper("n-char", _N, ("characters.encoder=lstm", "characters.dimension=32", "characters.hidden=32"))
+_SIX = _as_in_paper("6", _N, ("model.max_width=6",))
+_SIX_CHAR = _as_in_paper("6-char", _N_CHAR, ("model.max_width=6", "training.beta=1.5"))
+PAPER = (_SIX, _SIX_CHAR, _N, _N_CHAR)
 """SH with the paper's settings instead of ours."""
 BETAS = tuple(
     Row(
         f"{row.name}-beta-{beta:g}",
         f"{row.title}, β = {beta:g}",
         "beta",
-        config=row.name,
+        config=row,
         overrides=(f"training.beta={beta:g}",),
         data=row.data,
         part="dev",
@@ -234,10 +209,10 @@ def _ablations(base: Row, c: str) -> tuple[Row, ...]:
             f"{base.name}-no-{what}",
             title,
             "ablation",
-            config=base.name,
+            config=base,
             overrides=overrides,
             paper={data: (None, None, f1) for data, f1 in _ABLATED.get((c, what), {}).items()},
-            base=base.name,
+            base=base,
             data=base.data,
         )
         for what, (title, overrides) in _WITHOUT.items()
@@ -272,7 +247,7 @@ def _additions(base: Row) -> Iterator[Row]:
     for what, (title, added) in _ADDITIONS.items():
         overrides += added
         name = f"{base.name}-plus-{what}"
-        yield Row(name, title, "ablation", base.name, overrides, base=base.name, data=base.data, runs=1)
+        yield Row(name, title, "ablation", base, overrides, base=base, data=base.data, runs=1)
 
 
 def _widths(base: Row) -> Iterator[Row]:
@@ -280,7 +255,7 @@ def _widths(base: Row) -> Iterator[Row]:
     for c in (2, 4, 6, 8, 10, 15):
         title, overrides = f"c = {c}", (f"model.max_width={c}",)
         name = f"{base.name}-width-{c}"
-        yield Row(name, title, "ablation", base.name, overrides, base=base.name, data=base.data, runs=1)
+        yield Row(name, title, "ablation", base, overrides, base=base, data=base.data, runs=1)
 
 
 def _zeroed(base: Row) -> Row:
@@ -288,28 +263,29 @@ def _zeroed(base: Row) -> Row:
     title, overrides = "− interactions (I → I zeroed after training)", ("segmental.interactions=false",)
     paper = {data: (None, None, f1) for data, f1 in _ABLATED.get((base.name[-1], "interactions"), {}).items()}
     name = f"{base.name}-zeroed"
-    return Row(name, title, "ablation", base.name, overrides, paper, base.name, base.data, decodes=True)
+    return Row(name, title, "ablation", base, overrides, paper, base, base.data, decodes=True)
 
 
 def _limits(base: Row, free: Row) -> Iterator[Row]:
     """Other readings of how the paper's c=6 may treat mentions wider than c; `free` is c=n."""
-    common = {"group": "limit", "config": base.name, "paper": base.paper, "base": base.name, "data": base.data}
+    common = {"group": "limit", "config": base, "paper": base.paper, "base": base, "data": base.data}
     ignoring = (f"model.kind={IGNORES_WIDE_STARTS}",)
     yield Row(
         f"{base.name}-narrow-train",
         "sentences with wide mentions left out of train",
-        learns_from="narrow train",
+        prepare=preparations.narrow_train,
         **common,
     )
-    yield Row(f"{base.name}-narrow", "… and of dev", learns_from="narrow train and dev", **common)
-    yield Row(f"{base.name}-cut", "wide mentions cut to their first six words in train", learns_from="cut", **common)
+    yield Row(f"{base.name}-narrow", "… and of dev", prepare=preparations.narrow, **common)
+    yield Row(
+        f"{base.name}-cut", "wide mentions cut to their first six words in train", prepare=preparations.cut, **common
+    )
     yield Row(f"{base.name}-ignored", "starts of wide mentions left out of the loss", overrides=ignoring, **common)
-    of_free = {**common, "config": free.name, "base": free.name}
+    of_free = {**common, "config": free, "base": free}
     limit = ("model.max_width=6",)
     yield Row(f"{free.name}-decoded-6", "c=n trained, c=6 decoded", overrides=limit, decodes=True, **of_free)
 
 
-_SIX, _SIX_CHAR, _N, _N_CHAR = PAPER
 LIMITS = (*_limits(_SIX, _N), _one_wider(_SIX, "limit"), _one_wider(_SIX_CHAR, "limit"))
 """Readings of c=6."""
 PAPER_VARIANTS = (
@@ -320,19 +296,12 @@ PAPER_VARIANTS = (
 
 TABLES = {
     "main": (*MAIN, *CLUSTERS, *WIDER),
-    "ablation": (_PRINTED["sh-n"], _PRINTED["sh-6"], *ABLATIONS),
+    "ablation": (SH, _PRINTED["sh-6"], *ABLATIONS),
     "paper": (*PAPER, *BETAS, *PAPER_VARIANTS, *LIMITS),
 }
 """The rows of each table that trains them."""
-ROWS = {row.name: row for row in (*TABLES["main"], *ABLATIONS, *TABLES["paper"])}
+ROWS = {row.name: row for row in (*TABLES["main"], *ABLATIONS, *TABLES["paper"], *OTHERS)}
 """Every row, by its name."""
-
-
-def corpus_named(data: str) -> Corpus:
-    """The corpus of this name."""
-    if data not in CORPORA:
-        raise InputError(f"there is no corpus {data!r}; choose one of {', '.join(CORPORA)}")
-    return CORPORA[data]
 
 
 def rows_named(names: Sequence[str]) -> list[Row]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
-from experiments.paper.results import MODEL, folder_of
-from experiments.paper.rows import corpus_named
-from experiments.paper.summaries import RowSummary
-from experiments.paper.variants import register
+from experiments.result import MODEL, folder_of
+from experiments.rows import corpus_named
+from experiments.summaries import RowSummary
+from experiments.variants import register
 from hyperspan.corpora.documents import with_context, with_sentences
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems

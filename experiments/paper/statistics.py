@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.paper.rows import corpus_named
+from experiments.rows import corpus_named
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.errors import InputError
@@ -46,7 +46,7 @@ PAPER = {
 
 def count(data: str, data_dir: Path) -> dict[str, Statistics]:
     """The statistics of train, dev and test; missing parts are left out, and it is an error if all are missing."""
-    parts = {part: data_dir / path for part, path in asdict(corpus_named(data)).items()}
+    parts = {part: data_dir / path for part, path in corpus_named(data).parts.items()}
     there = {part: path for part, path in parts.items() if path.exists()}
     if not there:
         raise InputError(f"{parts['train']} is not there, nor dev or test; put {data} there, or give --data-dir")

@@ -5,6 +5,7 @@ COMMANDS = {
     "decode": "many sentences at once, as a share of the machine's peak matrix throughput",
     "latency": "one sentence at a time, and startup of the command",
     "train": "steps of the training loop",
+    "rows": "training and decoding of configurations, relative to the first",
     "cost": "time and memory of a configuration, in training and in inference",
     "structures": "exact inference, compared with an elementwise exp and a Python loop",
     "reading": "reading files of annotated text",

@@ -34,7 +34,7 @@ def answer(*arguments: str, prelude: str = "") -> subprocess.CompletedProcess[st
 def test_experiments_have_help_of_their_own() -> None:
     for given, said in (
         (["experiments.speed", "latency"], "--rounds"),
-        (["experiments.study", "partial"], "--report"),
+        (["experiments.study", "partial"], "--no-train"),
         (["experiments.paper"], "--no-train"),
         (["experiments.domain"], "--part"),
     ):

@@ -12,8 +12,10 @@ import typer
 
 import hyperspan
 from experiments import CONFIGS
-from experiments.paper.configs import source_of
 from experiments.paper.rows import ROWS
+from experiments.rows import CORPORA
+from experiments.settings import source_of
+from experiments.study.studies import STUDIES
 from hyperspan.cli import make_app
 from hyperspan.config import SETTLED, Config
 from hyperspan.plugins import OPTIONS
@@ -28,12 +30,13 @@ Frozen = Mapping[str, Mapping[str, Any]]
 
 def resolved() -> dict[str, Config]:
     """The configurations in `experiments/configs`, and those of rows that override one of them, by CORPUS/NAME."""
-    files = {path.relative_to(CONFIGS).with_suffix("").as_posix(): path for path in CONFIGS.glob("*/*.toml")}
-    found = {name: Config.read(path) for name, path in files.items()}
-    for corpus in {name.partition("/")[0] for name in files}:
-        for row in ROWS.values():
+    found = {
+        path.relative_to(CONFIGS).with_suffix("").as_posix(): Config.read(path) for path in CONFIGS.glob("*/*.toml")
+    }
+    for row in (*ROWS.values(), *(row for study in STUDIES.values() for row in study.rows)):
+        for corpus in CORPORA:
             file, overrides = source_of(row, corpus)
-            if overrides and file.is_file():
+            if overrides and file.is_file() and corpus in row.data:
                 found[f"{corpus}/{row.name}"] = Config.read(file, overrides)
     return found
 

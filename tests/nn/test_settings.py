@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from experiments import CONFIGS
-from experiments.study.discontinuous_runs import ROWS
+from experiments.settings import config_of
+from experiments.study.studies import DISCONTINUOUS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import MODELS, Model, Scorer, new_model
@@ -78,7 +78,7 @@ def test_skip_is_refused_naming_every_kind_that_can(kind: str) -> None:
 
 
 def test_craft_configurations_share_encoder_and_schedule() -> None:
-    every = {name: Config.read(CONFIGS / "craft" / f"{name}.toml") for name in ROWS}
+    every = {row.name: config_of(row, "craft") for row in DISCONTINUOUS.rows}
     same = ("data", "words", "characters", "transformer", "encoder", "training")
     first = every["segmental"]
     for name, config in every.items():

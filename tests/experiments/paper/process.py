@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from experiments.paper import results
+from experiments import result as results
 from experiments.paper.__main__ import make_command
 from hyperspan.cli import run_app
 from tests.cli.process import called

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.paper.results import Result
+from experiments.result import Result
 from hyperspan.evaluation.significance import measures
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from experiments.paper import command
 from experiments.paper.__main__ import make_command
-from experiments.paper.configs import config_of
-from experiments.paper.results import Result, state_of
 from experiments.paper.rows import ROWS, Row, rows_for
-from experiments.paper.run import run_row
+from experiments.result import Result, state_of
+from experiments.runs import run_row
+from experiments.settings import config_of
 from hyperspan.cli import run_app
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
@@ -76,9 +76,9 @@ def test_rows_are_trained_and_tabulated(home: Path, trained: subprocess.Complete
     found = Result.read(folder / "result.json")
     assert found.dev_f1 == found.f1  # dev and test are the same here
     assert found.epochs == 1 and found.parameters > 0 and found.report["words_per_second"] > 0 and found.seconds > 0
-    assert (found.seed, found.config["training"]["epochs"], len(found.counts)) == (1, 1, 24)
+    assert (found.seed, found.config["training"]["epochs"], len(found.known_counts)) == (1, 1, 24)
     predicted = [sentence for document in read_corpus(folder / "predictions.jsonl") for sentence in document.sentences]
-    assert sum(len(sentence.mentions) for sentence in predicted) == found.counts[:, 1].sum()
+    assert sum(len(sentence.mentions) for sentence in predicted) == found.known_counts[:, 1].sum()
     assert sorted(path.name for path in folder.iterdir()) == ["model", "predictions.jsonl", "result.json"]
     assert not (folder / "model" / "checkpoint.safetensors").exists()
 
@@ -107,9 +107,9 @@ from pathlib import Path
 sys.modules["typer"] = sys.modules["matplotlib"] = None
 from experiments import CONFIGS
 from experiments.paper.command import make_table
-from experiments.paper.request import Request
+from experiments.request import Request
 from experiments.paper.rows import Row
-from experiments.paper.run import run_row
+from experiments.runs import run_row
 sets = {[f"{name}={value}" for name, value in SMALL.items()]!r}
 home = Path({str(home)!r})
 print(run_row("sh-n", "genia", 1, home / "out", "cpu", data_dir=home / "data", overrides=sets).row)
@@ -165,7 +165,7 @@ def test_one_row_that_fails_does_not_stop_the_others(
             raise TrainingError("the loss is nan")
         return result(row.name, 1, [1, 2])
 
-    monkeypatch.setattr("experiments.paper.run.run_row", fail_or_finish)
+    monkeypatch.setattr("experiments.runs.run_row", fail_or_finish)
     status = answered(monkeypatch, *arguments(home, "main", "--rows", "sh-6,sh-n", "--seeds", "7"))
     printed = capsys.readouterr()
     assert status == 2 and "SH (c=6)" in printed.out
@@ -181,7 +181,7 @@ def test_rows_without_a_configuration_are_left_out(
     def finish(row: Row, *given: object, **options: object) -> Result:
         return result(row.name, 7, [1, 2])
 
-    monkeypatch.setattr("experiments.paper.run.run_row", finish)
+    monkeypatch.setattr("experiments.runs.run_row", finish)
     configs = small_configs(tmp_path, "fofe-n")
     answered(monkeypatch, *arguments(home, "main", "--seeds", "7", "--configs", str(configs)))
     said = capsys.readouterr().err
@@ -222,7 +222,7 @@ def test_rows_that_decode_come_last_and_in_turn(
         begun.append(row.name)
         return result(row.name, 8, [1, 2])
 
-    monkeypatch.setattr("experiments.paper.run.run_row", finish)
+    monkeypatch.setattr("experiments.runs.run_row", finish)
     answered(monkeypatch, *arguments(home, "main", "--rows", ",".join(rows), "--seeds", "8", "--jobs", jobs))
     assert begun == rows and capsys.readouterr().err.count("finished, test F1 75.00") == 2
 
@@ -282,7 +282,7 @@ import sys
 sys.argv = ["experiments.paper", "main", "--no-train", *{where!r}]
 from pathlib import Path
 from experiments.paper.__main__ import make_command
-from experiments.paper import results
+from experiments import result as results
 results.RECORDED = Path("nowhere")
 make_command()(standalone_mode=False)
 sys.exit('torch' in sys.modules)
@@ -341,7 +341,7 @@ def test_a_choice_is_trained_with_its_own_number_of_seeds_and_scored_on_dev(home
     assert done.returncode == 0, done.stderr
     assert "paper-6-beta-4, seed 1 (1 of 1)" in done.stderr
     found = Result.read(home / "out" / "genia" / "paper-6-beta-4" / "seed-1" / "result.json")
-    assert len(found.counts) == 5 and found.f1 == found.dev_f1 and found.config["training"]["beta"] == 4
+    assert len(found.known_counts) == 5 and found.f1 == found.dev_f1 and found.config["training"]["beta"] == 4
 
 
 def test_statistics(home: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.paper.configs import changed_key, config_of
 from experiments.paper.readings import ByLimit, beta_sections, readings_sections
-from experiments.paper.results import Result, read_recorded, recorded_file
 from experiments.paper.rows import BETAS, MAIN, PAPER, ROWS
-from experiments.paper.summaries import summarize
+from experiments.result import Result, read_recorded, recorded_file
+from experiments.settings import changed_key, config_of
+from experiments.summaries import summarize
 from hyperspan.evaluation.scores import Score
 from tests.experiments.paper.results import result
 
@@ -22,14 +22,14 @@ SYSTEMS = Path(__file__).parents[3] / "docs" / "results" / "systems.md"
 def recorded() -> dict[str, list[Result]]:
     """The recorded runs on GENIA, by row."""
     found: dict[str, list[Result]] = {}
-    for (row, _), run in read_recorded(recorded_file("genia")).items():
+    for (row, _), run in read_recorded(recorded_file("paper", "genia")).items():
         found.setdefault(row, []).append(run)
     return found
 
 
 def test_recorded_runs_agree_with_themselves(recorded: dict[str, list[Result]]) -> None:
     for run in (run for runs in recorded.values() for run in runs):
-        right, predicted, gold = run.counts.sum(0).tolist()
+        right, predicted, gold = run.known_counts.sum(0).tolist()
         assert Score(right, predicted, gold).f1 == pytest.approx(run.f1)
         by_limit = ByLimit.of(run)
         assert (by_limit.all.correct, by_limit.all.predicted, by_limit.all.gold) == (right, predicted, gold)

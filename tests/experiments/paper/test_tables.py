@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from experiments import CONFIGS
-from experiments.paper.configs import changed_key, config_of, differences, source_of
-from experiments.paper.plots import draw_scores, draw_speed
-from experiments.paper.results import Result, folder_of, read_recorded, read_results, record, state_of
-from experiments.paper.rows import ABLATIONS, GROUPS, MAIN, ROWS, TABLES, rows_for, rows_named
-from experiments.paper.summaries import summaries, summarize
-from experiments.paper.tables import ablation_sections, main_sections, overlap_sections, state_lines
+from experiments.paper.rows import ABLATIONS, GROUPS, MAIN, OTHERS, ROWS, TABLES, rows_for, rows_named
+from experiments.plots import draw_scores, draw_speed
+from experiments.result import Result, folder_of, read_recorded, read_results, record, state_of
+from experiments.settings import changed_key, config_of, differences, source_of
+from experiments.summaries import summaries, summarize
+from experiments.tables import ablation_sections, main_sections, overlap_sections, state_lines
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.training.defaults import CorpusFacts, fitted
@@ -25,7 +25,7 @@ GOOD, POOR = [2, 2, 2, 1] * 10, [1, 2, 0, 1] * 10
 
 
 def test_the_rows_are_those_of_the_paper() -> None:
-    assert len(TABLES["main"]) + len(ABLATIONS) + len(TABLES["paper"]) == len(ROWS)
+    assert len(TABLES["main"]) + len(ABLATIONS) + len(TABLES["paper"]) + len(OTHERS) == len(ROWS)
     assert {row.group for row in ROWS.values()} == set(GROUPS)
     assert sum("genia" in row.paper for row in MAIN) == 18 and sum("ace2005" in row.paper for row in MAIN) == 17
     for row in MAIN:
@@ -37,8 +37,10 @@ def test_the_rows_are_those_of_the_paper() -> None:
         CONFIGS / "genia/sh-n.toml",
         ("training.softmax_margin=false",),
     )
-    assert source_of(ROWS["cascaded"], "genia") == (CONFIGS / "genia/cascaded.toml", ())
-    assert source_of(ROWS["cascaded"], "litbank")[0] == CONFIGS / "litbank/sh-nn-n.toml"
+    for corpus in ("genia", "litbank"):
+        assert source_of(ROWS["cascaded"], corpus)[0] == CONFIGS / "genia/sh-nn-n.toml"
+    assert "model.tokenizer=words" in source_of(ROWS["cascaded"], "litbank")[1]
+    assert "cascaded.order" in source_of(ROWS["cascaded"], "genia")[1][-1]
     assert "best" not in {row.name for row in rows_for("genia")} and "raw" in {row.name for row in rows_for("genia")}
     assert [row.name for row in rows_named(["sh-n", "crf"])] == ["crf", "sh-n"]
     assert ROWS["paper-6"].paper == ROWS["sh-6"].paper
@@ -51,7 +53,7 @@ def test_additions_lead_from_the_settings_of_the_paper_to_ours() -> None:
         config = config_of(ROWS[row], "genia").override(["words.dimension=100"])
         return fitted(config, CorpusFacts(14_836, english=True)).config
 
-    steps = [settled(row.name) for row in rows_for("genia", "paper") if row.base == "paper-n-char"]
+    steps = [settled(row.name) for row in rows_for("genia", "paper") if row.base == ROWS["paper-n-char"]]
     assert steps[-1] == settled("sh-n-char") and len(set(map(str, steps))) == len(steps) == 6
     assert settled("paper-n-char") not in steps
 
@@ -104,8 +106,10 @@ def test_recorded_results_are_short_and_sorted(tmp_path: Path) -> None:
     """Later ones take the place of earlier ones with the same seed."""
     file = tmp_path / "results" / "genia.jsonl"
     first = [result("sh-n", 2, GOOD), result("paper-6-beta-3", 1, GOOD, test=None), result("sh-n", 1, POOR)]
-    assert record(first, file) == 3
-    assert record([result("sh-n", 1, GOOD), result("sh-n", 10, GOOD), result("crf", 3, POOR, dev=None)], file) == 5
+    assert record(first, file, ROWS) == 3
+    assert (
+        record([result("sh-n", 1, GOOD), result("sh-n", 10, GOOD), result("crf", 3, POOR, dev=None)], file, ROWS) == 5
+    )
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     held = [(line["row"], line["seed"]) for line in lines]
     assert held == [("crf", 3), ("sh-n", 1), ("sh-n", 2), ("sh-n", 10), ("paper-6-beta-3", 1)]
@@ -116,7 +120,7 @@ def test_recorded_results_are_short_and_sorted(tmp_path: Path) -> None:
     assert found["sh-n", 1].f1 == 0.875 and found["crf", 3].dev_f1 is None and found["paper-6-beta-3", 1].test is None
     assert (found["crf", 3].counts == result("crf", 3, POOR).counts).all()
     file.write_bytes(file.read_bytes() + b"<<<<<<< HEAD\n")
-    with pytest.raises(InputError, match=r"line 6 of .*genia\.jsonl is not a result of experiments\.paper"):
+    with pytest.raises(InputError, match=r"line 6 of .*genia\.jsonl is not a result of experiments"):
         read_recorded(file)
 
 
@@ -178,7 +182,7 @@ def test_recorded_results_fill_the_same_cells(tmp_path: Path) -> None:
         "crf": [result("crf", seed, POOR) for seed in (1, 2)],
         "sh-n-no-margin": [result("sh-n-no-margin", 2, POOR)],
     }
-    record((one for results in whole.values() for one in results), file)
+    record((one for results in whole.values() for one in results), file, ROWS)
 
     def cells(results: dict[str, list[Result]]) -> list[Sequence[Sequence[str]]]:
         found = summaries(rows, results, "sh-n")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from experiments.paper.results import MODEL, folder_of
 from experiments.paper.rows import IGNORES_WIDE_STARTS, ROWS
-from experiments.paper.run import run_row
-from experiments.paper.variants import decode_otherwise, register, training_data
+from experiments.result import MODEL, folder_of
+from experiments.runs import run_row, training_data
+from experiments.variants import decode_otherwise, register
 from hyperspan.config import Config
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.nn import Recognizer, load_model, new_model
@@ -151,7 +151,7 @@ def test_what_a_row_learns_from(
 def test_a_row_is_trained_and_scored(tmp_path: Path, row: str) -> None:
     sets = [f"{name}={value}" for name, value in SMALL.items()]
     found = run_row(row, "genia", 2, tmp_path, "cpu", data_dir=make_corpus(tmp_path / "data"), overrides=sets)
-    assert (found.row, found.seed, len(found.counts)) == (row, 2, 24)
+    assert (found.row, found.seed, len(found.known_counts)) == (row, 2, 24)
     model = load_model(folder_of(tmp_path, "genia", ROWS[row], 2) / MODEL)
     assert model.max_width == 6
     assert found.config["model"]["max_width"] == 6
