@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -165,16 +163,6 @@ def test_only_some_labels(model: Path, files: tuple[str, str], tmp_path: Path) -
         hyperspan("evaluate", "-p", files[0], "-g", files[1], "--labels", "ORG,GPE", "--format", "json").stdout
     )
     assert again["per_type"].keys() == {"ORG", "GPE"} and again["micro"]["gold"] == 2 and again["confusions"] == []
-
-
-def test_scoring_predictions_loads_no_torch(files: tuple[str, str]) -> None:
-    code = f"""
-import sys
-from hyperspan.cli.evaluate import evaluate
-evaluate(predictions={files[0]!r}, gold={files[1]!r})
-sys.exit('torch' in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
 
 
 def test_evaluate_names_the_folder_of_predictions_that_is_the_current_one(

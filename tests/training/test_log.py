@@ -170,11 +170,6 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         TensorBoardLog(tmp_path)
 
 
-def test_importing_the_log_loads_nothing_heavy() -> None:
-    code = "import sys, hyperspan.training.log; print(*{'torch', 'rich', 'matplotlib', 'numpy'} & {*sys.modules})"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
-
-
 def shown(terminal: bool, after: int = 0, with_dev: bool = True) -> str:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal, width=100, color_system=None, legacy_windows=False)

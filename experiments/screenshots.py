@@ -1,4 +1,4 @@
-"""Pictures of the page for the documentation: python -m tests.serve.page.screenshots [FOLDER]"""
+"""Pictures of the page for the documentation: python -m experiments.screenshots [FOLDER]"""
 
 from __future__ import annotations
 
