@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.disable()  # until all is imported
 
 
-collect_ignore = ["cli/preloaded.py"]  # only the process that commands are forked from imports it
+collect_ignore = ["support/preloaded.py"]  # only the process that commands are forked from imports it
 LONGEST = ("wheel", "page", "ray")
 """Groups of tests that a worker runs for a minute or more: one for each worker on two cores."""
 
@@ -77,7 +77,7 @@ def repository() -> None:
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a pretrained encoder, so small that it is trained in a moment."""
-    from tests.nn.tiny import make_tiny
+    from tests.support.tiny import make_tiny
 
     return make_tiny(tmp_path_factory.mktemp("tiny"))
 

@@ -22,7 +22,7 @@ from hyperspan.plugins import OPTIONS
 from hyperspan.toml import LARGEST_FILE
 from hyperspan.training.checkpoint import difference
 from hyperspan.training.run import check_files
-from tests.growth import grows_linearly
+from tests.support.growth import grows_linearly
 
 corpora = st.lists(
     st.text()

@@ -12,7 +12,7 @@ from hyperspan.corpora import read_corpus
 from hyperspan.evaluation.models import evaluate_model
 from hyperspan.runtime.cards import HEADINGS, ModelCard
 from hyperspan.runtime.folders import PRETRAINED, bundled_models
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 DATA = {
     "craft": "craft/test.jsonl.gz",

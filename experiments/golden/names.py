@@ -97,14 +97,14 @@ CRITERIA = ("mix", "entropy")
 
 def everyday() -> dict[str, str]:
     """Texts of everyday English by name."""
-    from tests.runtime.everyday import EVERYDAY
+    from tests.support.everyday import EVERYDAY
 
     return EVERYDAY
 
 
 def make_tiny_encoder(folder: Path) -> Path:
     """Write a small pretrained encoder with random weights into a folder."""
-    from tests.nn.tiny import make_tiny
+    from tests.support.tiny import make_tiny
 
     return make_tiny(folder)
 

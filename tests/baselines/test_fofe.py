@@ -20,7 +20,7 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import best_value, tune
 from hyperspan.types import Mention, Sentence
-from tests.nn.test_models import SMALL, corpus
+from tests.support.models import SMALL, corpus
 
 rates = st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0])
 

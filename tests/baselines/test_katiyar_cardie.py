@@ -23,7 +23,7 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import best_value, tune
-from tests.nn.test_models import OWN, SMALL, corpus
+from tests.support.models import OWN, SMALL, corpus
 
 READINGS: tuple[Reading, ...] = get_args(Reading)
 N, M = 7, 3

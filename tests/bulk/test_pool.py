@@ -31,8 +31,8 @@ from hyperspan.runtime.loading import load
 from hyperspan.types import Document, Mention
 from tests.bulk.fakes import PanicError, contents, lines_in, write_jsonl
 from tests.bulk.processes import have_ended, named
-from tests.coordination import TEXT as COORDINATED
-from tests.coordination import coordination_annotator, coordination_model
+from tests.support.coordination import TEXT as COORDINATED
+from tests.support.coordination import coordination_annotator, coordination_model
 
 TEXTS = [
     "IL-2 promoter activity in Jurkat T cells. The c-Rel protein binds it.",

@@ -22,9 +22,9 @@ from hyperspan.runtime.annotator import Annotator
 from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, plan_of, texts_in, write_jsonl
 from tests.bulk.processes import below, have_ended, kill_all, named
-from tests.marked_names import FOUND_NAMES, named_model
-from tests.marked_names import TEXT as NAMED_TEXT
-from tests.runtime.test_annotator import TEXT, small_model
+from tests.support.marked_names import FOUND_NAMES, named_model
+from tests.support.marked_names import TEXT as NAMED_TEXT
+from tests.support.models import TEXT, small_model
 
 ray = pytest.importorskip("ray")
 pytestmark = [

@@ -18,10 +18,10 @@ from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.types import Document, Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
-from tests.cli.process import hyperspan
-from tests.coordination import LEFT, ROD, coordination_model
-from tests.coordination import TEXT as COORDINATED
-from tests.runtime.test_annotator import TEXT, small_model
+from tests.support.coordination import LEFT, ROD, coordination_model
+from tests.support.coordination import TEXT as COORDINATED
+from tests.support.models import TEXT, small_model
+from tests.support.process import hyperspan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

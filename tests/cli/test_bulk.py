@@ -17,7 +17,7 @@ import pytest
 from hyperspan.cli import main
 from hyperspan.nn import save_model
 from tests.bulk.fakes import contents, lines_in, manifest_of, plan_of, write_jsonl
-from tests.runtime.test_annotator import TEXT, small_model
+from tests.support.models import TEXT, small_model
 
 Run = Callable[..., tuple[int, str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"

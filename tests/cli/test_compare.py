@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hyperspan import Document, Mention
 from hyperspan.cli import view as view_module
 from hyperspan.corpora import write_corpus
 from hyperspan.types import Sentence
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 SAMPLE = """\
 The head of the Oz bank left .

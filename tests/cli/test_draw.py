@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 MENTIONS = ["-m", "0:3:PER", "-m", "0:4:PER", "-m", "1:2:ORG"]
 SENTENCE = "Israeli UN Ambassador Danny"

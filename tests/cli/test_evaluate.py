@@ -10,7 +10,7 @@ from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus, write_corpus
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 GOLD = """\
 The head of the Oz bank left .

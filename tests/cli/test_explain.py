@@ -12,7 +12,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn.validation import validate
 from hyperspan.training.run import train
-from tests.cli.process import call, hyperspan
+from tests.support.process import call, hyperspan
 
 CONFIG = """\
 [data]

@@ -12,7 +12,7 @@ import pytest
 from experiments import CONFIGS
 from hyperspan import __version__
 from hyperspan.cli.info import EXTRAS
-from tests.cli.process import call, hyperspan
+from tests.support.process import call, hyperspan
 
 
 def test_info_says_what_runs_and_what_is_installed() -> None:

@@ -17,7 +17,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.toml import read_toml
 from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.types import Document
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "src/hyperspan/corpora/examples"

@@ -23,9 +23,9 @@ from hyperspan.labelling.log import EventLog
 from hyperspan.labelling.opening import LabellingSettings, open_desk
 from hyperspan.nn import save_model
 from hyperspan.types import Mention
-from tests.cli.process import hyperspan
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import until
+from tests.support.models import small_model
+from tests.support.process import hyperspan
 
 TEXT = "Ada left the zoo of Oz. The keeper of the zoo saw Ada. Nobody slept. Oz saw the keeper. Ada fed Oz. Ada slept."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.runtime.folders import DEFAULT_MODEL, PRETRAINED, bundled_models
-from tests.cli.process import call, hyperspan
+from tests.support.process import call, hyperspan
 
 
 def test_models_lists_the_bundled_ones_and_what_they_find() -> None:

@@ -12,8 +12,8 @@ from attrs import evolve
 from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
-from tests.cli.process import hyperspan
-from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+from tests.support.process import hyperspan
 
 
 @pytest.fixture(scope="module")

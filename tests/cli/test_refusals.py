@@ -11,10 +11,10 @@ from hyperspan.corpora import write_corpus
 from hyperspan.corpora.examples import example_path
 from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
-from tests.cli.process import call
-from tests.coordination import TEXT as COORDINATED
-from tests.coordination import coordination_model
-from tests.runtime.test_annotator import small_model
+from tests.support.coordination import TEXT as COORDINATED
+from tests.support.coordination import coordination_model
+from tests.support.models import small_model
+from tests.support.process import call
 
 ADA = Mention(0, 3, "PER")
 CORPORA = {

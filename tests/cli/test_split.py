@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/corpora/examples"
 

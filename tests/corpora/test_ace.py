@@ -22,8 +22,8 @@ from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError
-from tests.corpora.data import data_path
-from tests.growth import grows_linearly
+from tests.support.data import data_path
+from tests.support.growth import grows_linearly
 
 
 @dataclass

@@ -23,8 +23,8 @@ from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import PARTS_JOINED, trimmed
 from hyperspan.errors import CorpusError, OutputExistsError
-from tests.corpora.data import data_path
-from tests.growth import grows_linearly
+from tests.support.data import data_path
+from tests.support.growth import grows_linearly
 
 TEXT = "Ada saw the\r\nSeattle zoo, young and old people. 🦒"
 ANNOTATIONS = """T7	FAC 8 24	the  Seattle zoo

@@ -27,7 +27,7 @@ from hyperspan.corpora.tags import Scheme
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 ZOO = b"the\tB-FAC\tO\nSeattle\tI-FAC\tB-GPE\nzoo\tI-FAC\tO\n\nShe\tB-PER\tO\nsleeps\tO\tO\n"
 GERMEVAL = b"#\thttp://example.org/zoo\t[2020-02-02]\t\n1\tSeattler\tB-LOC\tB-PER\n2\tsleeps\tO\tO\n\n#\texample\t[2020-02-03]\t\n1\tO\tO\tO\n"

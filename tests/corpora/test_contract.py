@@ -33,11 +33,11 @@ from hyperspan.corpora.overlaps import Relation, overlapping_pairs
 from hyperspan.corpora.source import OnError
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
-from tests.corpora.data import data_path
 from tests.fuzz.mutate import mutate
 from tests.fuzz.samples import TOKENS, corpora, family
 from tests.fuzz.target import check_message
 from tests.fuzz.targets.corpora import Reader
+from tests.support.data import data_path
 
 EXAMPLES = settings.default.max_examples if settings.default else 20
 BOTH_WAYS = [name for name in WRITERS if name in READERS]

@@ -21,7 +21,7 @@ from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
 from hyperspan.training.data import read_sentences
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 
 def read(data: bytes, on_error: OnError = "raise", problems: Problems | None = None, **options: Any) -> list[Document]:

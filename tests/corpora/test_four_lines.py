@@ -19,7 +19,7 @@ from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Sentence
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 SAMPLE = b"""\
 The FOO gene of red cells .

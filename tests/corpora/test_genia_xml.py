@@ -20,7 +20,7 @@ from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.text.genia import genia_tokens
 from hyperspan.types import Document, Sentence
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 CORPUS = "genia/xml/GENIAcorpus3.02.first126articles.xml.gz"
 HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE set SYSTEM "gpml.dtd">\n'

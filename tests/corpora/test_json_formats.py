@@ -23,8 +23,8 @@ from hyperspan.corpora.source import OnError, Problems, Source
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
-from tests.corpora.data import data_path
 from tests.fuzz.samples import JSON as SAMPLES
+from tests.support.data import data_path
 
 Read = Callable[..., Iterator[Document]]
 Write = Callable[..., None]

@@ -28,7 +28,7 @@ from hyperspan.corpora.registry import format_for
 from hyperspan.errors import HyperspanError, InputError, LossError
 from hyperspan.text.sentences import MOST_TOKENS
 from hyperspan.types import Document, Mention, Sentence
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
 

@@ -20,7 +20,7 @@ from hyperspan.corpora.splits import open_corpus, split_corpus
 from hyperspan.corpora.stratification import UnitCounts, stratify
 from hyperspan.errors import InputError, LossError, OutputExistsError
 from hyperspan.types import Document, Mention, Sentence
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 LABELS = ("PER", "ORG", "GPE", "rare")
 UNITS = st.lists(

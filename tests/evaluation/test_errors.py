@@ -23,9 +23,9 @@ from hyperspan.evaluation.model_errors import model_errors
 from hyperspan.evaluation.set_probabilities import set_probabilities
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
-from tests.coordination import TEXT as COORDINATED
-from tests.coordination import coordination_annotator
 from tests.evaluation.cases import any_sentences, sentence
+from tests.support.coordination import TEXT as COORDINATED
+from tests.support.coordination import coordination_annotator
 
 LIMITS = ModelLimits(frozenset("AB"), max_width=5, contiguous=True)
 

@@ -16,8 +16,8 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import Report, Score, evaluate
 from hyperspan.evaluation.tables import report_sections
 from hyperspan.types import Mention, Sentence
-from tests.corpora.data import data_path
 from tests.evaluation.cases import WORDS, any_sentences, sentence
+from tests.support.data import data_path
 
 GOLD = [
     sentence("0:4:A", "1:2:B", "0:2:A"),  # 1:2 in 0:2 in 0:4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.domain import run
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 pytestmark = pytest.mark.corpora
 

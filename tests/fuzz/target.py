@@ -43,7 +43,7 @@ class Workplace:
             from hyperspan.nn import save_model
             from hyperspan.runtime.cards import Figures, ModelCard
             from hyperspan.text.profile import TextProfile
-            from tests.runtime.test_annotator import small_model
+            from tests.support.models import small_model
 
             made = self.shared / f"tiny-{os.getpid()}"
             save_model(small_model(), made)

@@ -31,7 +31,7 @@ WAITING = 4
 """So does one that takes this many times as long without being computed with."""
 INSIDE = f"{os.sep}hyperspan{os.sep}"
 CONTEXT = get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.fuzz.targets", "tests.cli.preloaded"])
+CONTEXT.set_forkserver_preload(["tests.fuzz.targets", "tests.support.preloaded"])
 
 
 @dataclass(frozen=True)

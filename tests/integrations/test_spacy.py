@@ -24,10 +24,10 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.text import Tokenizer
 from hyperspan.types import Mention
-from tests.coordination import TEXT as COORDINATED
-from tests.coordination import coordination_model
-from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, named_model
-from tests.marked_names import TEXT as NAMED_TEXT
+from tests.support.coordination import TEXT as COORDINATED
+from tests.support.coordination import coordination_model
+from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, named_model
+from tests.support.marked_names import TEXT as NAMED_TEXT
 
 spacy = pytest.importorskip("spacy")
 

@@ -18,8 +18,8 @@ from hyperspan.serve.batcher import BatchJob
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import until
+from tests.support.models import small_model
 
 compiled = pytest.mark.skipif(not libraries.variants(), reason="the C kernels are not compiled")
 

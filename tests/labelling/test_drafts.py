@@ -18,8 +18,8 @@ from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.text.tokenize import WORDS
 from hyperspan.types import Document, Mention, Sentence
-from tests.coordination import coordination_annotator, coordination_model
-from tests.runtime.test_annotator import TRAINING, small_model
+from tests.support.coordination import coordination_annotator, coordination_model
+from tests.support.models import TRAINING, small_model
 
 TEXT = "Ada left the zoo of Oz."
 LABELS = ("person", "place")

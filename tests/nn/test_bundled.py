@@ -21,7 +21,7 @@ from hyperspan.nn.vectors import WordVectors, read_vectors
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.runtime.tensors import FIXED
 from hyperspan.training.run import train
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 MODELS = json.loads((PRETRAINED / VECTORS / "models.json").read_text())
 """Those that the bundled vectors come from."""

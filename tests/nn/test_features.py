@@ -27,6 +27,7 @@ from hyperspan.nn.features import (
 from hyperspan.nn.handcrafted import collect
 from hyperspan.training.data import read_sentences
 from hyperspan.types import Mention, Sentence
+from tests.support.models import HARBOUR
 
 WORDS = st.sampled_from(["the", "IL-2", "promoter", "of", "(", "NF-kB1", "字", "cells", "V", "x" * 30])
 SENTENCES = st.lists(st.lists(WORDS, max_size=6), min_size=1, max_size=4)
@@ -116,7 +117,7 @@ def test_function_words_stand_inside_mentions() -> None:
 
 
 def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     counts = []
     for least in (1, 2, 4):
         config = Config().override(["encoder.kind=handcrafted", f"handcrafted.min_count={least}"])
@@ -134,11 +135,11 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
 def test_an_unknown_template_is_refused_by_name() -> None:
     config = Config().override(["encoder.kind=handcrafted", "handcrafted.words=words prefixes"])
     with pytest.raises(InputError, match=r"handcrafted\.words names 'prefixes', but must be some of words, near"):
-        new_model(config, read_sentences("src/hyperspan/corpora/examples/harbour.data"))
+        new_model(config, read_sentences(HARBOUR))
 
 
 def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashes() -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     config = Config().override(["encoder.kind=handcrafted", "handcrafted.min_count=1"])
     model = new_model(config, sentences)
     names, ids = model.vocabulary.features, model.collate(sentences[:1]).features
@@ -150,7 +151,7 @@ def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashe
 
 
 def test_sentences_without_tags_are_read_all_the_same() -> None:
-    sentences = [evolve(s, tags=()) for s in read_sentences("src/hyperspan/corpora/examples/harbour.data")]
+    sentences = [evolve(s, tags=()) for s in read_sentences(HARBOUR)]
     chosen = f"handcrafted.spans={' '.join(name for name in SPAN_TEMPLATES if 'cluster' not in name)}"
     config = Config().override(["encoder.kind=handcrafted", chosen, "handcrafted.min_count=1"])
     model = new_model(config, sentences)

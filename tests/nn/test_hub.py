@@ -17,9 +17,9 @@ from hyperspan.nn.hub import check_pretrained, read_pretrained
 from hyperspan.nn.validation import validate
 from hyperspan.training.data import read_sentences
 from hyperspan.training.run import check_files
+from tests.support.models import HARBOUR
 
 pytestmark = pytest.mark.xdist_group("transformers")  # the library takes seconds to import: in one worker, not in each
-HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from attrs import evolve
 from torch import Tensor
 
 from hyperspan.baselines.katiyar_cardie import label_sets, mentions_of
@@ -18,25 +17,11 @@ from hyperspan.nn import ENCODERS, MODELS, Model, Scorer, load_model, new_model,
 from hyperspan.nn.compact import compact
 from hyperspan.nn.features import SPAN_TEMPLATES, TEMPLATES
 from hyperspan.nn.neural import NeuralEncoder
-from hyperspan.training.data import read_sentences
 from hyperspan.training.events import EpochFinished, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.types import Mention, Sentence
+from tests.support.models import HANDCRAFTED, OWN, SMALL, corpus
 
-SMALL = [
-    "words.dimension=12",
-    "words.tag_dimension=32",
-    "encoder.hidden=16",
-    "encoder.span_hidden=16",
-    "encoder.input_dropout=0",
-    "words.word_dropout=0",
-    "training.learning_rate=0.03",
-    "training.batch_size=4",
-    "training.epochs=60",
-    "training.patience=12",
-    "training.schedule=cosine",
-]
-HANDCRAFTED = ["encoder.kind=handcrafted", "handcrafted.min_count=1", "training.learning_rate=0.05"]
 ENCODER_VARIANTS = {"neural": [], "handcrafted": HANDCRAFTED}
 """Every encoder, which runs with every structure."""
 SEGMENTAL_VARIANTS = {
@@ -78,11 +63,6 @@ HANDCRAFTED_VARIANTS = {
         "encoder.input_dropout=0.2",
     ],
 }
-OWN = {
-    "fofe": ["fofe.hidden=48"],
-    "katiyar-cardie": ["encoder.hidden=32", "katiyar-cardie.label_hidden=48"],
-}
-"""What a kind needs to learn so few sentences."""
 VARIANTS = {
     **{kind: ENCODER_VARIANTS if issubclass(entry, Scorer) else {"neural": []} for kind, entry in MODELS.items()},
     "discontinuous": {"neural": []},  # gaps are spans, which only dense encoders have vectors of
@@ -100,16 +80,6 @@ LEARNING_CASES = [
     pytest.param(*case.values, id=case.id, marks=pytest.mark.slow if str(case.id).endswith(LEARNT_SELDOM) else ())
     for case in CASES
 ]
-
-
-def corpus() -> list[Sentence]:
-    """The invented sentences of examples/, with crossing mentions, two types on a span, and part-of-speech tags."""
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
-    crossing = [Mention(0, 3, "PER"), Mention(2, 4, "GPE"), Mention(2, 4, "LOC")]
-    return [
-        evolve(s, tags=["UP" if token.istitle() else "LOW" for token in s.tokens])
-        for s in (*sentences, Sentence(["Old", "Mother", "Lindau", "Sound"], crossing))
-    ]
 
 
 DISCONTINUOUS = [

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.nn.clusters import read_clusters
 from hyperspan.nn.vectors import read_vectors, vectors_dimension
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 Rows = list[tuple[str, list[float]]]
 

@@ -27,7 +27,8 @@ from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.data import read_sentences
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
-from tests.nn.tiny import LAYERS, make_tiny
+from tests.support.models import HARBOUR
+from tests.support.tiny import LAYERS, make_tiny
 
 pytestmark = pytest.mark.xdist_group("transformers")  # the library takes seconds to import: in one worker, not in each
 ODD = ["", "\u200b", "字", "x" * 5000, "\N{GRINNING FACE}", "\ud800"]
@@ -190,7 +191,7 @@ def test_words_of_byte_pairs_have_the_space_before_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     layers = "1" if kind == "layered" else "0"
     for changes in ([], [f"encoder.layers={layers}", "words.dimension=0", "characters.encoder=cnn"]):
         model = new_model(settings(tiny_encoder, f"model.kind={kind}", *changes), sentences)
@@ -208,7 +209,7 @@ def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path
 
 def test_a_model_is_loaded_without_the_encoder_it_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_tiny(tmp_path / "encoder")
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     model = new_model(settings(folder, "transformer.pooling=max"), sentences).eval()
     for made, name in ((model, "whole"), (compact(model), "small")):
         save_model(made, tmp_path / name, half=name == "small")
@@ -227,7 +228,7 @@ def test_a_model_is_loaded_without_the_encoder_it_came_from(tmp_path: Path, monk
 
 @pytest.mark.parametrize(("freeze", "learning"), [("none", LAYERS + 1), (0, LAYERS), (1, LAYERS - 1), ("all", 0)])
 def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     changes = [f"transformer.freeze={freeze}", "transformer.layers=2", "training.ema_decay=0.9", "training.epochs=1"]
     model = new_model(settings(tiny_encoder, *changes), sentences)
     transformer = transformer_of(model)
@@ -258,7 +259,7 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
 
 
 def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     rates = [
         "transformer.learning_rate=0.001",
         "transformer.layer_decay=0.5",
@@ -291,7 +292,7 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
 
 
 def test_the_same_seed_takes_the_same_steps_with_layers_remembered_or_not(tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     ended = []
     for number, checkpointing in enumerate(["false", "false", "true"]):
         config = settings(tiny_encoder, f"transformer.gradient_checkpointing={checkpointing}", "training.epochs=1")
@@ -306,7 +307,7 @@ def test_the_same_seed_takes_the_same_steps_with_layers_remembered_or_not(tiny_e
 
 
 def test_a_run_goes_on_as_if_it_had_not_stopped(tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")[:16]
+    sentences = read_sentences(HARBOUR)[:16]
     ended = []
     for folder, stops in (("whole", [2]), ("stopped", [1, 2])):
         (tmp_path / folder).mkdir()
@@ -326,7 +327,7 @@ def test_a_run_goes_on_as_if_it_had_not_stopped(tiny_encoder: Path, tmp_path: Pa
 
 
 def test_a_checkpoint_of_another_encoder_is_refused(tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     config = settings(make_tiny(tmp_path / "encoder"), "training.epochs=1")
     (tmp_path / "run").mkdir()
     Trainer(new_model(config, sentences), sentences[:8], [], tmp_path / "run").run()

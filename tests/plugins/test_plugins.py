@@ -13,10 +13,10 @@ from hyperspan import Document, HyperspanError, Mention, read_corpus, train, wri
 from hyperspan.corpora import FORMATS
 from hyperspan.corpora.outputs import choose_output
 from hyperspan.nn import ENCODERS, MODELS, load_model
-from tests.cli.process import called, hyperspan
+from tests.support.models import HARBOUR
+from tests.support.process import called, hyperspan
 
 HERE = Path(__file__).parent
-HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 ZOO = (HERE / "zoo",)
 BROKEN = (HERE / "broken", *ZOO)
 CLASS = "is <class 'hyperspan.corpora.registry.Format'>, but must be an instance of Format"

@@ -14,7 +14,7 @@ from hyperspan.render.html import iter_html
 from hyperspan.render.layout import PALETTE
 from hyperspan.render.terminal import print_documents, render_sentence
 from hyperspan.types import Document, Mention, Sentence
-from tests.growth import lines_run
+from tests.support.growth import lines_run
 
 
 def lines(sentence: Sentence, width: int = 80) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
-from hyperspan.nn import Recognizer, new_model, save_model
+from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.assembly import SentencePrediction
 from hyperspan.runtime.batching import batches_by_length
@@ -29,40 +28,7 @@ from hyperspan.runtime.loading import load
 from hyperspan.runtime.streams import Failure
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
-
-
-def sentence(text: str, *mentions: tuple[int, int, str]) -> Sentence:
-    return Sentence(text.split(), [Mention(*mention) for mention in mentions])
-
-
-TRAINING = [
-    sentence("the keeper of the zoo fed Ada .", (0, 5, "person"), (3, 5, "place"), (6, 7, "person")),
-    sentence("Ada left the zoo of Oz .", (0, 1, "person"), (2, 6, "place"), (5, 6, "place"), (2, 4, "place")),
-    sentence("nobody slept ."),
-    sentence("the keeper of Oz saw the zoo .", (0, 4, "person"), (3, 4, "place"), (5, 7, "place")),
-]
-TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
-
-
-@functools.cache
-def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
-    """A real model that has learnt the sentences above, in a second or two."""
-    config = Config()
-    config = replace(
-        config,
-        words=replace(config.words, dimension=20, tag_dimension=0),
-        encoder=replace(config.encoder, hidden=12, span_hidden=12, input_dropout=0.0),
-        model=replace(config.model, max_width=max_width),
-        training=replace(config.training, softmax_margin=False),
-    )
-    model = new_model(config, TRAINING)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(40):
-        optimizer.zero_grad()
-        model.loss(TRAINING).values.mean().backward()
-        optimizer.step()
-    assert isinstance(model, Recognizer)
-    return model.eval()
+from tests.support.models import TEXT, TRAINING, small_model
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from hyperspan.runtime.cards import CARD, UNKNOWN, Figures, ModelCard
 from hyperspan.runtime.folders import PRETRAINED, bundled_models
 from hyperspan.training.model_card import RunFacts, readme, write_cards
 from hyperspan.types import Sentence
-from tests.coordination import coordination_model
-from tests.runtime.test_annotator import small_model
+from tests.support.coordination import coordination_model
+from tests.support.models import small_model
 
 
 def test_card_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:

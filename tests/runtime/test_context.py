@@ -24,6 +24,7 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.run import train
 from hyperspan.types import Document, Mention, Sentence
+from tests.support.models import HARBOUR
 
 TEXT = "The keeper of Port Amsel waved. Why did she? Nobody knows in Lindau. The crew slept on the Marigold."
 
@@ -65,7 +66,7 @@ def model(tiny_encoder: Path):
     changes = ["words.dimension=4", "encoder.hidden=6", "encoder.span_hidden=6", f"transformer.name={tiny_encoder}"]
     return new_model(
         Config().override([*changes, "transformer.context=5"]),
-        read_sentences("src/hyperspan/corpora/examples/harbour.data"),
+        read_sentences(HARBOUR),
     ).eval()
 
 
@@ -93,7 +94,7 @@ def test_an_annotator_reads_the_context_of_each_sentence(model) -> None:
 
 
 def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    sentences = read_sentences(HARBOUR)
     corpus = tmp_path / "corpus.jsonl"
     write_corpus([document_of(sentences[:8], "one"), document_of(sentences[8:12], "two")], corpus, "jsonl")
     changes = [
@@ -121,25 +122,25 @@ def test_training_and_evaluation_read_it_too(tiny_encoder: Path, tmp_path: Path)
     assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
     assert not any("nothing to read" in note for note in notes)
 
-    alone = config.override(["data.train=src/hyperspan/corpora/examples/harbour.data", "data.dev="])
+    alone = config.override([f"data.train={HARBOUR}", "data.dev="])
     train(alone, tmp_path / "alone", device="cpu", listeners=[listen])
     assert any("transformer.context has nothing to read" in note for note in notes)
 
 
 def test_documents_of_one_sentence_are_one_text_where_that_is_said(tiny_encoder: Path, tmp_path: Path) -> None:
     changes = [
-        "data.train=src/hyperspan/corpora/examples/harbour.data",
-        "data.dev=src/hyperspan/corpora/examples/harbour.data",
+        f"data.train={HARBOUR}",
+        f"data.dev={HARBOUR}",
         "data.joined=true",
     ]
     small = ["encoder.hidden=6", "encoder.span_hidden=6", "training.epochs=1", "words.dimension=4"]
     config = Config().override([*changes, *small, "transformer.context=9", f"transformer.name={tiny_encoder}"])
-    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data", config)
+    sentences = read_sentences(HARBOUR, config)
     tokens = [token for sentence in sentences for token in sentence.tokens]
     first = len(sentences[0])
     assert sentences[1].before == tuple(tokens[max(first - 9, 0) : first])
     result = train(config, tmp_path / "run", device="cpu")
-    gold = list(read_corpus("src/hyperspan/corpora/examples/harbour.data"))
+    gold = list(read_corpus(HARBOUR))
     assert all(len(document.sentences) == 1 for document in gold)
     annotator = load(tmp_path / "run")
     assert evaluate_model(annotator, gold, samples=0).report.micro.f1 == pytest.approx(result.dev_f1)
@@ -158,7 +159,7 @@ def test_frozen_layers_that_were_exchanged_are_noticed(tiny_encoder: Path, tmp_p
     config = Config().override(
         [
             *small,
-            "data.train=src/hyperspan/corpora/examples/harbour.data",
+            f"data.train={HARBOUR}",
             f"transformer.name={encoder}",
             "transformer.freeze=0",
         ]

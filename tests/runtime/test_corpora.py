@@ -6,7 +6,7 @@ import pytest
 
 from hyperspan import kernels, load
 from hyperspan.corpora import read_corpus
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 pytestmark = pytest.mark.corpora
 

@@ -15,7 +15,7 @@ from hyperspan.runtime.domain import ENOUGH, DomainCheck, DomainFit, DomainTally
 from hyperspan.runtime.folders import folder_of
 from hyperspan.runtime.loading import load
 from hyperspan.text.profile import TextProfile
-from tests.runtime.everyday import EVERYDAY, SHORT_ENGLISH, SHORT_OTHER
+from tests.support.everyday import EVERYDAY, SHORT_ENGLISH, SHORT_OTHER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXTS = {

@@ -17,8 +17,8 @@ from hyperspan.runtime.catalog import CatalogEntry
 from hyperspan.runtime.loading import load
 from hyperspan.runtime.model import RuntimeModel
 from hyperspan.types import Document, Mention, Sentence
-from tests.marked_names import DEFAULT, FOUND_NAMES, NAMES, PRONOUNS, TEXT, TRAINING, named_model
-from tests.runtime.test_annotator import small_model
+from tests.support.marked_names import DEFAULT, FOUND_NAMES, NAMES, PRONOUNS, TEXT, TRAINING, named_model
+from tests.support.models import small_model
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from hyperspan.runtime.annotator import Annotator
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running
+from tests.support.models import small_model
 
 
 @pytest.fixture(scope="package")

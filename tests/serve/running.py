@@ -20,7 +20,7 @@ from hyperspan.serve.run import Server, address, listen
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence
-from tests.runtime.test_annotator import small_model
+from tests.support.models import small_model
 
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 

@@ -20,9 +20,9 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import answers, problems, service, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running, until
 from tests.serve.test_process import Process, processes  # noqa: F401
+from tests.support.models import small_model
 
 JSON_TYPE = {"Content-Type": "application/json"}
 LONG_SENTENCE = "IL2" + " x" * 998

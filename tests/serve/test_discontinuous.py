@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from hyperspan.serve.settings import Settings
-from tests.coordination import LEFT, ROD, TEXT, coordination_annotator
 from tests.serve.running import Running, running
 from tests.serve.test_refusals import message_of
+from tests.support.coordination import LEFT, ROD, TEXT, coordination_annotator
 
 
 @pytest.fixture(scope="module")

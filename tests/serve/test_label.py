@@ -17,8 +17,8 @@ from hyperspan.runtime.loading import load
 from hyperspan.serve.label_schema import ConflictResponse, DecisionResponse, LabelItem, LabelSessionResponse
 from hyperspan.serve.settings import Settings
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running, until
+from tests.support.models import small_model
 
 TEXTS = [Document("Ada left the zoo of Oz. Nobody slept.", id="zoo"), "The keeper of the zoo saw Ada!"]
 ADA = {"start": 0, "end": 1, "label": "person"}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hyperspan.runtime.annotator import Annotator
-from tests.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running
+from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+from tests.support.models import small_model
 
 
 @pytest.fixture(scope="module")

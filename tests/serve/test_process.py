@@ -20,8 +20,8 @@ from hyperspan.errors import InputError
 from hyperspan.nn import save_model
 from hyperspan.serve import run
 from hyperspan.serve.settings import Settings
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import TEXT, until
+from tests.support.models import small_model
 
 
 @pytest.fixture

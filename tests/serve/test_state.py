@@ -23,8 +23,8 @@ from hyperspan.serve.problems import Problem
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document
-from tests.runtime.test_annotator import small_model
 from tests.serve.running import Running, running, until
+from tests.support.models import small_model
 
 
 def test_all_bundled_models_are_served_and_the_default_is_that_of_load() -> None:

@@ -9,7 +9,7 @@ import pytest
 from experiments.splitters import f1_by_genre, wrapped
 from hyperspan.corpora import read_corpus
 from hyperspan.text.sentences import sentence_spans
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 pytestmark = pytest.mark.corpora
 

@@ -8,7 +8,7 @@ from hyperspan.text import split_text
 from hyperspan.text.language import looks_english
 from hyperspan.training.data import read_sentences
 from hyperspan.types import Sentence
-from tests.corpora.data import data_path
+from tests.support.data import data_path
 
 ENGLISH = {
     "news": "The mayor of Leeds said on Monday that the new bridge would open in May. She thanked those who built it.",

@@ -17,7 +17,7 @@ from hyperspan.errors import InputError
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.text.profile import MOST_WORDS, TextProfile, WordCounts, excerpt, words_of
 from hyperspan.toml import LARGEST_FILE
-from tests.growth import grows_linearly
+from tests.support.growth import grows_linearly
 
 HARBOUR = "The old keeper of the light went down to the harbour and spoke to the sailors about the storm . "
 PROFILE = TextProfile.of([HARBOUR * 40], [HARBOUR * 10])

@@ -22,9 +22,9 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.events import TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.run import train
-from tests.cli.process import hyperspan
+from tests.support.models import HARBOUR
+from tests.support.process import hyperspan
 
-HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 TOML = f"""
 [data]
 train = "{HARBOUR}"

@@ -19,7 +19,7 @@ from hyperspan.nn import new_model
 from hyperspan.training.data import read_sentences
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.types import Mention, Sentence
-from tests.cli.process import hyperspan
+from tests.support.process import hyperspan
 
 SMALL = ["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4"]
 

@@ -17,9 +17,9 @@ from hyperspan.training.defaults import LARGE, MOST_TO_START, START, CorpusFacts
 from hyperspan.training.events import SettingsChosen, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.run import train
-from tests.cli.process import hyperspan
+from tests.support.models import HARBOUR
+from tests.support.process import hyperspan
 
-HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.abilities.vectors}
 kinds = [
     (model, encoder)

@@ -15,6 +15,7 @@ from hyperspan.training.hints import Adviser, EpochScore, RunOutcome, RunSetting
 from hyperspan.training.log import JsonLinesLog, read_log
 from hyperspan.training.run import train
 from hyperspan.types import Mention, Sentence
+from tests.support.models import HARBOUR
 
 EPOCHS = 24
 CONFIG = Config().override(
@@ -171,7 +172,7 @@ def test_a_log_keeps_hints_of_epochs_and_gives_those_of_the_end_again(tmp_path: 
 def test_a_run_gives_its_hints_to_listeners_and_log(tmp_path: Path) -> None:
     """Real training with steps that are far too small: nothing is found."""
     heard: list[TrainingEvent] = []
-    harbour = "src/hyperspan/corpora/examples/harbour.data"
+    harbour = HARBOUR
     config = {
         "data": {"train": harbour, "dev": harbour},
         "words": {"dimension": 4, "vectors": ""},
@@ -193,7 +194,7 @@ def test_a_run_whose_dev_has_no_known_label_gets_no_hint(mentions: list[Mention]
     heard: list[TrainingEvent] = []
     settings = Config().override(
         [
-            *(f"data.{part}=src/hyperspan/corpora/examples/harbour.data" for part in ("train", "dev")),
+            *(f"data.{part}={HARBOUR}" for part in ("train", "dev")),
             "training.epochs=3",
             "encoder.hidden=4",
         ]

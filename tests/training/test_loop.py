@@ -29,9 +29,9 @@ from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
-from tests.cli.process import hyperspan
+from tests.support.models import HARBOUR
+from tests.support.process import hyperspan
 
-HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 CONFIG = f"""
 [data]
 train = "{HARBOUR}"

@@ -17,8 +17,8 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.run import train
+from tests.support.models import HARBOUR
 
-HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 CONFIG = f"""
 [data]
 train = "{HARBOUR}"

@@ -28,9 +28,9 @@ from hyperspan.training.tuning import (
     tune_calibration,
 )
 from hyperspan.types import Mention
-from tests.nn.test_models import HANDCRAFTED, SMALL, corpus
 from tests.runtime.test_discontinuous import sentences
 from tests.runtime.test_discontinuous import trained as trained_on_coordination
+from tests.support.models import HANDCRAFTED, SMALL, corpus
 
 
 @pytest.fixture(

@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 from experiments import result as results
 from experiments.paper.__main__ import make_command
 from hyperspan.cli import run_app
-from tests.cli.process import called
+from tests.support.process import called
 
 
 def reproduce(*arguments: str) -> CompletedProcess[str]:

@@ -30,8 +30,8 @@ from hyperspan.cli import run_app
 from hyperspan.errors import HyperspanError
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.text.tokenize import Tokenizer
-from tests.cli.process import called
-from tests.growth import grows_linearly
+from tests.support.growth import grows_linearly
+from tests.support.process import called
 
 HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
 FEW = PretrainingSettings(epochs=3, batch=4, length=24, learning_rate=0.01, dropout=0.1)

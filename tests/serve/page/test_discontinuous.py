@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.runtime.loading import load
-from tests.coordination import LEFT, TEXT, coordination_annotator
 from tests.serve.page.reader import NEEDS, Opener, downloaded, select, wait_for_text
 from tests.serve.running import Running, running
+from tests.support.coordination import LEFT, TEXT, coordination_annotator
 
 pytestmark = NEEDS
 

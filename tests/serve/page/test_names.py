@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from hyperspan.runtime.annotator import Annotator
-from tests.marked_names import TEXT, named_model
-from tests.runtime.test_annotator import small_model
 from tests.serve.page.reader import NEEDS, Opener, annotate, eventually, found, listed, type_box, write
 from tests.serve.running import Running, running
+from tests.support.marked_names import TEXT, named_model
+from tests.support.models import small_model
 
 pytestmark = NEEDS
 

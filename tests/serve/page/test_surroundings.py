@@ -9,9 +9,9 @@ from playwright.sync_api import Route, expect
 
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.settings import Settings
-from tests.runtime.everyday import EVERYDAY
 from tests.serve.page.reader import NEEDS, TEXT, Opener, annotate, listed, wait_for_text, write
 from tests.serve.running import Running, running
+from tests.support.everyday import EVERYDAY
 
 pytestmark = NEEDS
 

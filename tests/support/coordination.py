@@ -16,7 +16,7 @@ from hyperspan.nn import Recognizer, new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Document, Sentence
 
-CORPUS = Path(__file__).parents[1] / "src/hyperspan/corpora/examples/coordination.jsonl"
+CORPUS = Path(__file__).parents[2] / "src/hyperspan/corpora/examples/coordination.jsonl"
 TEXT = "The left and right ventricle were stained in the liver. We compared the rod and cone cells of young mice."
 LEFT = {"start": 4, "end": 28, "label": "ORGAN", "fragments": [[4, 8], [19, 28]]}
 ROD = {"start": 72, "end": 90, "label": "CELL", "fragments": [[72, 75], [85, 90]]}

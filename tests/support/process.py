@@ -20,7 +20,7 @@ from hyperspan.corpora import FORMATS
 from hyperspan.plugins import ENCODERS, MODELS
 
 _PRELOADED = multiprocessing.get_context("forkserver")
-_PRELOADED.set_forkserver_preload(["tests.cli.preloaded"])
+_PRELOADED.set_forkserver_preload(["tests.support.preloaded"])
 
 
 def hyperspan(

@@ -1,0 +1,83 @@
+"""Small corpora, and models that learn them in a moment."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from attrs import evolve
+
+from hyperspan.config import Config
+from hyperspan.nn import Recognizer, new_model
+from hyperspan.training.data import read_sentences
+from hyperspan.types import Mention, Sentence
+
+HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
+"""Invented sentences with overlapping mentions."""
+
+
+def sentence(text: str, *mentions: tuple[int, int, str]) -> Sentence:
+    return Sentence(text.split(), [Mention(*mention) for mention in mentions])
+
+
+TRAINING = [
+    sentence("the keeper of the zoo fed Ada .", (0, 5, "person"), (3, 5, "place"), (6, 7, "person")),
+    sentence("Ada left the zoo of Oz .", (0, 1, "person"), (2, 6, "place"), (5, 6, "place"), (2, 4, "place")),
+    sentence("nobody slept ."),
+    sentence("the keeper of Oz saw the zoo .", (0, 4, "person"), (3, 4, "place"), (5, 7, "place")),
+]
+TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
+
+
+@functools.cache
+def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
+    """A real model that has learnt TRAINING, in a second or two."""
+    config = Config()
+    config = replace(
+        config,
+        words=replace(config.words, dimension=20, tag_dimension=0),
+        encoder=replace(config.encoder, hidden=12, span_hidden=12, input_dropout=0.0),
+        model=replace(config.model, max_width=max_width),
+        training=replace(config.training, softmax_margin=False),
+    )
+    model = new_model(config, TRAINING)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(40):
+        optimizer.zero_grad()
+        model.loss(TRAINING).values.mean().backward()
+        optimizer.step()
+    assert isinstance(model, Recognizer)
+    return model.eval()
+
+
+SMALL = [
+    "words.dimension=12",
+    "words.tag_dimension=32",
+    "encoder.hidden=16",
+    "encoder.span_hidden=16",
+    "encoder.input_dropout=0",
+    "words.word_dropout=0",
+    "training.learning_rate=0.03",
+    "training.batch_size=4",
+    "training.epochs=60",
+    "training.patience=12",
+    "training.schedule=cosine",
+]
+HANDCRAFTED = ["encoder.kind=handcrafted", "handcrafted.min_count=1", "training.learning_rate=0.05"]
+OWN = {
+    "fofe": ["fofe.hidden=48"],
+    "katiyar-cardie": ["encoder.hidden=32", "katiyar-cardie.label_hidden=48"],
+}
+"""What a kind needs to learn so few sentences."""
+
+
+def corpus() -> list[Sentence]:
+    """The invented sentences of examples/, with crossing mentions, two types on a span, and part-of-speech tags."""
+    sentences = read_sentences("src/hyperspan/corpora/examples/harbour.data")
+    crossing = [Mention(0, 3, "PER"), Mention(2, 4, "GPE"), Mention(2, 4, "LOC")]
+    return [
+        evolve(s, tags=["UP" if token.istitle() else "LOW" for token in s.tokens])
+        for s in (*sentences, Sentence(["Old", "Mother", "Lindau", "Sound"], crossing))
+    ]
