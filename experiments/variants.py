@@ -78,7 +78,7 @@ def _zero_interactions(model: Recognizer) -> None:
     assert isinstance(scorer, SegmentalScorer) and scorer.interactions and scorer.tied
     parameters = dict(scorer.parts.named_parameters())
     with torch.no_grad():
-        for name, (axis,) in scorer.parts.output_axes.items():
+        for name, axis in scorer.parts.output_axes.items():
             outputs = parameters[name].shape[axis]
             parameters[name].narrow(axis, scorer.types, outputs - scorer.types).zero_()
 

@@ -131,7 +131,7 @@ NOT_PUBLIC = {
     "kernels.transfer": "is_asynchronous",
     "nn.encoder": "batch_layout",
     "nn.model": "discontinuous_bias",
-    "nn.scorer": "INITIAL_MENTION_BIAS WeightColumns linear_axes",
+    "nn.scorer": "INITIAL_MENTION_BIAS",
     "nn.segmental": "SegmentalScorer",
     "structures.common": "ScoreTensors check_count check_no_nan check_possible check_scores draw entropy_term "
     "in_float64 in_sentence largest log_probability portions span_score",

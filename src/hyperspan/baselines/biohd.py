@@ -31,7 +31,7 @@ from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
-from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
+from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Outputs, Setting
 from hyperspan.nn.model import discontinuous_bias
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.discontinuous_limits import Limits
@@ -244,7 +244,7 @@ class Biohd(Model):
         super().__init__(config, vocabulary)
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
         m, t = len(self.labels), len(TAGS)
-        self.emit = self.encoder.word_layer(m * t)
+        self.emit = self.encoder.word_layer(Outputs(TAGS, m, by_type=True))
         self.step, self.first = nn.Parameter(torch.zeros(m, t, t)), nn.Parameter(torch.zeros(m, t))
         legal = torch.tensor([[may_follow(tag, following) for following in range(t)] for tag in range(t)])
         self.register_buffer("_illegal", ~legal, persistent=False)

@@ -18,8 +18,7 @@ from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, o
 from hyperspan.config import Config, KindOptions
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
-from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import ScoreTensors, check_count, check_scores
 from hyperspan.structures.kbest import best_products
@@ -242,7 +241,6 @@ class CascadedScorer(Scorer):
     """Cascaded linear chains, one for each type."""
 
     abilities = Abilities("none overlapping another of its type")
-    outputs_by_type = True
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -254,25 +252,23 @@ class CascadedScorer(Scorer):
                 f"cascaded.order is {order!r}, but must name each label once; they are {', '.join(labels)}"
             )
         self.order = [labels.index(label) for label in asked]
-        self.emit = encoder.word_layer(5 * m)
+        roles = ["is outside", "begins", "is inside", "ends", "is alone"]
+        self.emit = encoder.word_layer(Outputs(roles, m, by_type=True))
         shapes = {"step": (m, 5, 5), "first": (m, 5), "last": (m, 5), "earlier": (m, m, 3, 5, 5)}
         self.weights = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape)) for name, shape in shapes.items()})
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> CascadeScores:
-        emit = self._by_word(self.emit(words), batch).unflatten(2, (self.types, 5))
+        emit = self.by_word(self.emit(words), batch).unflatten(2, (self.types, 5))
         return CascadeScores(emit, **dict(self.weights.items()))
 
     def add_mention_bias(self, scores: CascadeScores, bias: float) -> CascadeScores:
         opens = scores.emit.new_tensor([0, 1, 0, 0, 1])
         return replace(scores, emit=scores.emit + bias * opens)
 
-    def weight_columns(self) -> list[WeightColumns]:
-        by_role = self.emit.weight.unflatten(1, (-1, 5)).transpose(1, 2).flatten(1)
-        return [WeightColumns(by_role, ["is outside", "begins", "is inside", "ends", "is alone"])]
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
+    def own_axes(self) -> dict[str, TypeAxes]:
         axes = {"step": (0,), "first": (0,), "last": (0,), "earlier": (0, 1)}
-        return linear_axes("emit") | {f"weights.{name}": place for name, place in axes.items()}
+        each = Outputs(["is a chain"], self.types)
+        return {f"weights.{name}": TypeAxes(each, which) for name, which in axes.items()}
 
     def distribution(self, scores: CascadeScores, lengths: Sequence[int]) -> CascadedChains:
         return CascadedChains(scores, lengths, self.order)

@@ -22,8 +22,7 @@ from torch.nn.functional import pad
 
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
-from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (
     ScoreTensors,
@@ -502,29 +501,26 @@ class LinearChainScorer(Scorer):
     """The linear chain over 4 m + 1 tags, with learnt transition weights."""
 
     abilities = Abilities("none overlapping", large_batches=True)
-    outputs_by_type, shared_outputs = True, 1
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        tags = 4 * self.types + 1
-        self.emit = encoder.word_layer(tags)
+        self.outputs = Outputs(["begins", "is inside", "ends", "is alone"], self.types, by_type=True, shared=1)
+        tags = self.outputs.count
+        self.emit = encoder.word_layer(self.outputs)
         self.step = nn.Parameter(torch.zeros(tags, tags))
         self.first, self.last = (nn.Parameter(torch.zeros(tags)) for _ in range(2))
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> TagScores:
-        return TagScores(self._by_word(self.emit(words), batch), self.step, self.first, self.last)
+        return TagScores(self.by_word(self.emit(words), batch), self.step, self.first, self.last)
 
     def add_mention_bias(self, scores: TagScores, bias: float) -> TagScores:
         tags = torch.arange(scores.tags, device=scores.emit.device)
         opens = (tags % 4 == BEGIN) | ((tags % 4 == UNIT % 4) & (tags > 0))
         return replace(scores, emit=scores.emit + bias * opens)
 
-    def weight_columns(self) -> list[WeightColumns]:
-        by_role = self.emit.weight[:, 1:].unflatten(1, (-1, 4)).transpose(1, 2).flatten(1)
-        return [WeightColumns(by_role, ["begins", "is inside", "ends", "is alone"])]
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return linear_axes("emit") | {"step": (0, 1), "first": (0,), "last": (0,)}
+    def own_axes(self) -> dict[str, TypeAxes]:
+        axes = {"step": (0, 1), "first": (0,), "last": (0,)}
+        return {name: TypeAxes(self.outputs, which) for name, which in axes.items()}
 
     def distribution(self, scores: TagScores, lengths: Sequence[int]) -> LinearChain:
         return LinearChain(scores, lengths)

@@ -27,8 +27,7 @@ from torch import Tensor
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
-from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
 from hyperspan.structures.distribution import check_types
@@ -299,21 +298,15 @@ class MentionHypergraphScorer(Scorer):
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        self.edges = encoder.word_layer(self.types * (3 if config.model.tied else 4))
+        roles = ["starts", "goes on", "ends", *([] if config.model.tied else ["ends and goes on"])]
+        self.edges = encoder.word_layer(Outputs(roles, self.types))
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> WordEdgeScores:
-        present, extend, close, *branch = self._by_word(self.edges(words), batch).split(self.types, dim=2)
+        present, extend, close, *branch = self.by_word(self.edges(words), batch).split(self.types, dim=2)
         return WordEdgeScores(torch.zeros_like(present), present, extend, close, *branch)
 
     def add_mention_bias(self, scores: WordEdgeScores, bias: float) -> WordEdgeScores:
         return replace(scores, present=scores.present + bias)
-
-    def weight_columns(self) -> list[WeightColumns]:
-        roles = ["starts", "goes on", "ends", "ends and goes on"]
-        return [WeightColumns(self.edges.weight, roles[: 3 if self.config.model.tied else 4])]
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return linear_axes("edges")
 
     def distribution(self, scores: WordEdgeScores, lengths: Sequence[int]) -> MentionHypergraph:
         return MentionHypergraph(

@@ -22,8 +22,7 @@ from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
-from hyperspan.nn.scorer import WeightColumns, linear_axes
+from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (
     check_count,
@@ -291,11 +290,12 @@ class MentionSeparatorScorer(Scorer):
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        self.gaps = encoder.word_layer(2 * (len(LABELS) - 1) * self.types)
+        roles = [f"{label} {side}" for side in ("after", "before") for label in LABELS[1:]]
+        self.gaps = encoder.word_layer(Outputs(roles, self.types))
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Tensor:
         """(B, n + 1, 8, m)"""
-        before, after = self._by_word(self.gaps(words), batch).chunk(2, dim=2)
+        before, after = self.by_word(self.gaps(words), batch).chunk(2, dim=2)
         inside = torch.arange(batch.longest, device=before.device) < torch.tensor(
             batch.lengths, device=before.device
         ).view(-1, 1)
@@ -305,13 +305,6 @@ class MentionSeparatorScorer(Scorer):
     def add_mention_bias(self, scores: Tensor, bias: float) -> Tensor:
         opens = scores.new_tensor(["S" in label for label in LABELS])
         return scores + bias * opens[:, None]
-
-    def weight_columns(self) -> list[WeightColumns]:
-        roles = [f"{label} {side}" for side in ("after", "before") for label in LABELS[1:]]
-        return [WeightColumns(self.gaps.weight, roles)]
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return linear_axes("gaps")
 
     def distribution(self, scores: Tensor, lengths: Sequence[int]) -> MentionSeparators:
         return MentionSeparators(

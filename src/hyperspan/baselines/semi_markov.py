@@ -20,8 +20,8 @@ from torch.nn.functional import pad
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.nn import Abilities, Batch, Encoder, Scorer, Spans
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, WeightColumns
+from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
+from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
 from hyperspan.structures import Distribution, Mention, MentionSet, PartialMarks
 from hyperspan.structures.common import (
     ScoreTensors,
@@ -350,14 +350,14 @@ class SegmentScorer(Scorer):
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        self.segment = encoder.span_layer(self.types, whole=True)
-        self.outside = encoder.word_layer(1)
+        self.segment = encoder.span_layer(Outputs(["is a mention"], self.types), whole=True)
+        self.outside = encoder.word_layer(Outputs(["is outside"]))
         with torch.no_grad():
             self.segment.bias[: self.types] = INITIAL_MENTION_BIAS
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> SegmentScores:
         shape = (len(batch.lengths), batch.longest)
-        outside = self._by_word(self.outside(words), batch)[..., 0]
+        outside = self.by_word(self.outside(words), batch)[..., 0]
         if spans is None:
             return SegmentScores(outside, outside.new_zeros(*shape, 1, self.types))
         rows = self.segment(words, spans, batch).float()
@@ -366,18 +366,8 @@ class SegmentScorer(Scorer):
     def add_mention_bias(self, scores: SegmentScores, bias: float) -> SegmentScores:
         return replace(scores, segment=scores.segment + bias)
 
-    def weight_columns(self) -> list[WeightColumns]:
-        roles = ["begins after it", "begins", "is inside", "ends", "ends before it"]
-        return [
-            WeightColumns(self.segment.words.weight, roles),
-            WeightColumns(self.segment.span.weight, ["is a mention"], of_spans=True),
-        ]
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return {f"segment.{name}": axes for name, axes in self.segment.output_axes.items()}
-
     def distribution(self, scores: SegmentScores, lengths: Sequence[int]) -> Distribution:
         return SemiMarkov(scores, lengths)
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        return set(outermost(self._no_wider(mentions, longest))[0])
+        return set(outermost(self.no_wider(mentions, longest))[0])

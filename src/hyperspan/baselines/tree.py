@@ -495,4 +495,4 @@ class TreeScorer(SegmentScorer):
         return ConstituencyTrees(scores.segment, lengths, scores.outside)
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        return set(without_crossing(self._no_wider(mentions, longest)))
+        return set(without_crossing(self.no_wider(mentions, longest)))

@@ -17,10 +17,15 @@ _HOME = {
     "EncoderAbilities": "abilities",
     "Model": "model",
     "NeuralEncoder": "neural",
+    "OutputLayer": "outputs",
+    "Outputs": "outputs",
     "Recognizer": "recognizer",
     "Scorer": "scorer",
     "Setting": "model",
     "Spans": "encoder",
+    "TypeAxes": "outputs",
+    "WeightColumns": "outputs",
+    "WordLinear": "outputs",
     "load_model": "folders",
     "new_model": "folders",
     "save_model": "folders",
@@ -36,10 +41,15 @@ __all__ = [
     "EncoderAbilities",
     "Model",
     "NeuralEncoder",
+    "OutputLayer",
+    "Outputs",
     "Recognizer",
     "Scorer",
     "Setting",
     "Spans",
+    "TypeAxes",
+    "WeightColumns",
+    "WordLinear",
     "load_model",
     "new_model",
     "save_model",
@@ -54,6 +64,7 @@ if TYPE_CHECKING:
     from hyperspan.nn.folders import load_model, new_model, save_model
     from hyperspan.nn.model import Model, Setting
     from hyperspan.nn.neural import NeuralEncoder
+    from hyperspan.nn.outputs import OutputLayer, Outputs, TypeAxes, WeightColumns, WordLinear
     from hyperspan.nn.recognizer import Recognizer
     from hyperspan.nn.scorer import Scorer
 

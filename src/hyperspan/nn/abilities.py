@@ -42,7 +42,5 @@ class EncoderAbilities:
     """Whether the representation of a word depends on its neighbours, and that of a span on all its words."""
     spans: bool = False
     """Whether it also encodes spans."""
-    named_features: bool = False
-    """Whether words and spans are ids of features, whose names are in the vocabulary."""
     warm_start: bool = False
     """Whether it can begin with what a trained encoder knows, by `prepare_from` and `copy_from`."""

@@ -17,7 +17,8 @@ from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, linear_axes
+from hyperspan.nn.outputs import Outputs
+from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import check_gaps
 from hyperspan.structures.constraints import PartialMarks
@@ -53,8 +54,9 @@ class DiscontinuousScorer(Scorer):
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         m = self.types
-        self.start = encoder.word_layer(2 * m)
-        self.parts = encoder.span_layer(6 * m)  # close, leaving, arriving, open, last, gap
+        self.start = encoder.word_layer(Outputs(["starts no mention", "starts"], m))
+        roles = ["ends", "goes on", "goes on to it", "ends before a gap", "is a later part", "is a gap"]
+        self.parts = encoder.span_layer(Outputs(roles, m))
         with torch.no_grad():
             self.parts.bias[:m] = INITIAL_MENTION_BIAS
             self.parts.bias[3 * m :] = INITIAL_MENTION_BIAS
@@ -74,7 +76,7 @@ class DiscontinuousScorer(Scorer):
             wide = empty[:, :, None]
             return DiscontinuousScores(empty, empty, wide[:, :, :0], wide, wide, wide[:, :, :0], wide)
         limits, chains = self.config.discontinuous, spans.layout.chains
-        absent, present = self._by_word(self.start(words), batch).split(m, dim=2)
+        absent, present = self.by_word(self.start(words), batch).split(m, dim=2)
         rows = self.parts(words, spans, batch).float()
         close, leaving, arriving, others = rows.split([m, m, m, 3 * m], dim=1)
         extend = chains.unpack_extensions(chains.shorter(leaving) + arriving[chains.longer])
@@ -109,9 +111,6 @@ class DiscontinuousScorer(Scorer):
         found = self.distribution(scores, lengths).allowed_biases(calibration)
         present, opening = (scores.close.new_tensor(values) for values in found[:2])
         return replace(scores, present=scores.present + present, open=scores.open + opening)
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
 
     def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:
         return DiscontinuousHypergraph(scores, lengths, self.config.discontinuous.parts)

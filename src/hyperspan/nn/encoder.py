@@ -16,6 +16,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_layout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch
+from hyperspan.nn.outputs import Outputs
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
@@ -95,12 +96,12 @@ class Encoder(nn.Module, ABC):
         """(N, …), the representations of words -> (rows, …), those of spans."""
 
     @abstractmethod
-    def word_layer(self, outputs: int) -> Any:
-        """A layer from representations of words to (N, outputs), with a `weight` and a `bias`."""
+    def word_layer(self, outputs: Outputs) -> Any:
+        """An :class:`OutputLayer` from representations of words to (N, outputs), with a `weight` and a `bias`."""
 
     @abstractmethod
-    def span_layer(self, outputs: int, *, whole: bool = False) -> Any:
-        """A layer from words, :class:`Spans` and the batch to (rows, outputs), with a `bias`.
+    def span_layer(self, outputs: Outputs, *, whole: bool = False) -> Any:
+        """An :class:`OutputLayer` from words, :class:`Spans` and the batch to (rows, outputs), with a `bias`.
 
         With `whole` it sees all words of a span; otherwise only its end.
         """

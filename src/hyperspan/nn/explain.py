@@ -31,10 +31,10 @@ def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10
     for label in labels or ():
         if label not in model.labels:
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(model.labels)}")
-    for weights, roles, of_spans in columns:
+    for weights, outputs, of_spans in columns:
         names = model.vocabulary.span_features if of_spans else model.vocabulary.features
-        by_role = weights.detach()[1:].unflatten(1, (len(roles), len(model.labels)))
-        for place, role in enumerate(roles):
+        by_role = outputs.by_role(weights.detach()[1:])
+        for place, role in enumerate(outputs.roles):
             for kind, label in enumerate(model.labels):
                 if labels is None or label in labels:
                     own = by_role[:, place, kind]

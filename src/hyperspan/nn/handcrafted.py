@@ -29,6 +29,7 @@ from hyperspan.nn.features import (
     function_words_of,
     look_up,
 )
+from hyperspan.nn.outputs import OutputLayer, Outputs, WeightColumns
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
@@ -143,7 +144,7 @@ def _mentions(sentences: Sequence[Sentence]) -> list[tuple[int, int, int]]:
 class FeatureEncoder(Encoder):
     """Words and spans as the ids of their features."""
 
-    abilities = EncoderAbilities(spans=True, named_features=True)
+    abilities = EncoderAbilities(spans=True)
 
     def __init__(self, config: Config, vocabulary: Vocabulary, *, spans: bool = False):
         super().__init__(config, vocabulary, spans=spans)
@@ -248,10 +249,10 @@ class FeatureEncoder(Encoder):
             return ids
         return ids * (torch.rand(ids.shape, device=ids.device) >= self.rate)
 
-    def word_layer(self, outputs: int) -> FeatureWeights:
-        return FeatureWeights(len(self.known), outputs, self.rate)
+    def word_layer(self, outputs: Outputs) -> WordFeatures:
+        return WordFeatures(len(self.known), outputs, self.rate)
 
-    def span_layer(self, outputs: int, *, whole: bool = False) -> SpanEnds | WholeSpans:
+    def span_layer(self, outputs: Outputs, *, whole: bool = False) -> SpanEnds | WholeSpans:
         return (WholeSpans if whole else SpanEnds)(len(self.known), len(self.spans_known), outputs, self.rate)
 
 
@@ -281,6 +282,17 @@ class FeatureWeights(nn.Module):
         return total if self.bias is None else total + self.bias
 
 
+class WordFeatures(FeatureWeights, OutputLayer):
+    """Scores of words from their features."""
+
+    def __init__(self, features: int, outputs: Outputs, rate: float):
+        super().__init__(features, outputs.count, rate)
+        self.outputs = outputs
+
+    def columns(self) -> list[WeightColumns]:
+        return [WeightColumns(self.weight, self.outputs)]
+
+
 def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
     """(N, d), of words -> (B * n, d), of the word `step` positions later; 0 if there is none."""
     place = torch.arange(batch.longest, device=values.device) + step
@@ -290,14 +302,15 @@ def _beside(values: Tensor, batch: Batch, step: int) -> Tensor:
     return values.index_select(0, rows.flatten()) * inside.flatten()[:, None]
 
 
-class SpanEnds(nn.Module):
+class SpanEnds(OutputLayer):
     """Scores of spans from the features of their last word, of the next word, and of the span."""
 
-    def __init__(self, words: int, spans: int, outputs: int, rate: float):
+    def __init__(self, words: int, spans: int, outputs: Outputs, rate: float):
         super().__init__()
-        self.words = FeatureWeights(words, 2 * outputs, rate, bias=False)
-        self.span = FeatureWeights(spans, outputs, rate, bias=False)
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.outputs, count = outputs, outputs.count
+        self.words = FeatureWeights(words, 2 * count, rate, bias=False)
+        self.span = FeatureWeights(spans, count, rate, bias=False)
+        self.bias = nn.Parameter(torch.zeros(count))
 
     def forward(self, words: Tensor, spans: Spans, batch: Batch) -> Tensor:
         """(rows, outputs)"""
@@ -305,17 +318,25 @@ class SpanEnds(nn.Module):
         ends = last.index_select(0, batch.row_of) + _beside(following, batch, 1)  # (B * n, outputs)
         return ends.index_select(0, spans.layout.end) + self.span(spans.states) + self.bias
 
+    def columns(self) -> list[WeightColumns]:
+        following = [f"{role} before it" for role in self.outputs.roles]
+        return [
+            WeightColumns(self.words.weight, replace(self.outputs, roles=[*self.outputs.roles, *following])),
+            WeightColumns(self.span.weight, self.outputs, of_spans=True),
+        ]
 
-class WholeSpans(nn.Module):
+
+class WholeSpans(OutputLayer):
     """Scores of spans from the features of the word before, of their first word, of each of their words, of their last
     word, of the word after, and of the span."""
 
-    def __init__(self, words: int, spans: int, outputs: int, rate: float):
+    def __init__(self, words: int, spans: int, outputs: Outputs, rate: float):
         super().__init__()
-        self.words = FeatureWeights(words, 5 * outputs, rate, bias=False)
-        self.each = nn.Parameter(torch.zeros(outputs))
-        self.span = FeatureWeights(spans, outputs, rate, bias=False)
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.outputs, count = outputs, outputs.count
+        self.words = FeatureWeights(words, 5 * count, rate, bias=False)
+        self.each = nn.Parameter(torch.zeros(count))
+        self.span = FeatureWeights(spans, count, rate, bias=False)
+        self.bias = nn.Parameter(torch.zeros(count))
 
     def forward(self, words: Tensor, spans: Spans, batch: Batch) -> Tensor:
         """(rows, outputs)"""
@@ -328,3 +349,12 @@ class WholeSpans(nn.Module):
         inside = until.index_select(0, spans.layout.end + shift + 1) - until.index_select(0, spans.layout.start + shift)
         edges = starts.index_select(0, spans.layout.start) + ends.index_select(0, spans.layout.end)
         return edges + inside + self.span(spans.states) + self.bias
+
+    def columns(self) -> list[WeightColumns]:
+        places = ["begins after it", "begins", "is inside", "ends", "ends before it"]
+        return [
+            WeightColumns(
+                self.words.weight, replace(self.outputs, roles=[p for p in places for _ in self.outputs.roles])
+            ),
+            WeightColumns(self.span.weight, self.outputs, of_spans=True),
+        ]

@@ -17,6 +17,7 @@ from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.scorer import Scorer
 from hyperspan.nn.segmental import SegmentalScorer
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, softmax_margin
@@ -38,7 +39,7 @@ class PairScorer(nn.Module):
     def __init__(self, encoder: Encoder, types: int, rank: int):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(types, types))
-        self.down = encoder.span_layer(rank) if rank else None
+        self.down = encoder.span_layer(Outputs([f"factor {factor}" for factor in range(rank)])) if rank else None
         self.up = nn.Parameter(torch.randn(rank, types, types) / max(rank, 1) ** 0.5) if rank else None
         if self.down is not None:
             with torch.no_grad():
@@ -113,9 +114,6 @@ class JointScorer(SegmentalScorer):
 
     def add_mention_bias(self, scores: JointScores, bias: float) -> JointScores:  # type: ignore[override]
         return replace(scores, edges=super().add_mention_bias(scores.edges, bias))
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return {}
 
     def distribution(self, scores: JointScores, lengths: Sequence[int]) -> JointSegmentalHypergraph:  # type: ignore[override]
         return JointSegmentalHypergraph(scores, lengths, self.groups)

@@ -23,7 +23,7 @@ from hyperspan.nn.annotation import gold_of, marks_of
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.language_model import LanguageModelLoss
-from hyperspan.nn.scorer import WeightColumns
+from hyperspan.nn.outputs import WeightColumns
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates

@@ -19,6 +19,7 @@ from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.characters import CHARACTER_ENCODERS
 from hyperspan.nn.encoder import Encoder, ParameterOptions
 from hyperspan.nn.hub import read_pretrained
+from hyperspan.nn.outputs import Outputs, WordLinear
 from hyperspan.nn.spans import SpanLinear, SpanLSTM
 from hyperspan.nn.transformer import Transformer
 from hyperspan.nn.vectors import WordVectors, read_vectors, vectors_dimension
@@ -234,10 +235,10 @@ class NeuralEncoder(Encoder):
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
         return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions, gaps))
 
-    def word_layer(self, outputs: int) -> nn.Linear:
-        return nn.Linear(self.dimension, outputs)
+    def word_layer(self, outputs: Outputs) -> WordLinear:
+        return WordLinear(self.dimension, outputs)
 
-    def span_layer(self, outputs: int, *, whole: bool = False) -> SpanLinear:
+    def span_layer(self, outputs: Outputs, *, whole: bool = False) -> SpanLinear:
         """The span LSTM has read all words of a span, so `whole` makes no difference."""
         return SpanLinear(self.config.encoder.span_hidden, outputs)
 

@@ -13,7 +13,8 @@ from hyperspan.config import Config
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.model import Model, Setting, discontinuous_bias
-from hyperspan.nn.scorer import Scorer, WeightColumns
+from hyperspan.nn.outputs import WeightColumns
+from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
@@ -117,7 +118,7 @@ class Recognizer(Model):
         return loss._replace(values=loss.values + rates.penalty(self.scorer.distribution(scores, batch.lengths), marks))
 
     def weight_columns(self) -> list[WeightColumns]:
-        return self.scorer.weight_columns() if self.encoder.abilities.named_features else []
+        return self.scorer.weight_columns()
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self.scorer.representable(mentions, longest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.outputs import OutputLayer, TypeAxes, WeightColumns
 from hyperspan.structures import Distribution
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
@@ -25,29 +26,11 @@ INITIAL_MENTION_BIAS = -3.0
 ones."""
 
 
-class WeightColumns(NamedTuple):
-    """Weights of handcrafted features, and the roles of their columns."""
-
-    weights: Tensor  # (features + 1, roles * m); row 0 is of unknown features
-    roles: list[str]
-    of_spans: bool = False
-    """Whether these are features of spans, not of words."""
-
-
-def linear_axes(name: str) -> dict[str, tuple[int, ...]]:
-    """The output axes of the parameters of a linear layer, by name."""
-    return {f"{name}.weight": (0,), f"{name}.bias": (0,)}
-
-
 class Scorer(nn.Module):
     """From words and spans to scores, and from scores to a distribution."""
 
     abilities: ClassVar[Abilities] = Abilities()
     """What models with this scorer can do."""
-    outputs_by_type: ClassVar[bool] = False
-    """Whether outputs are grouped by type, not by role."""
-    shared_outputs: ClassVar[int] = 0
-    """The number of leading outputs that belong to no type."""
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__()
@@ -91,15 +74,23 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
-        """The weights of handcrafted features, and the roles of their columns."""
-        raise NotImplementedError
+        """The weights of handcrafted features; empty if the layers read vectors."""
+        layers = [layer for layer in self.modules() if isinstance(layer, OutputLayer) and layer.outputs.types]
+        return [columns for layer in layers for columns in layer.columns()]
 
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        """The axes of its parameters, by name, that index the outputs of types; empty if unknown.
-
-        The layers are those of a dense encoder: others cannot be copied.
-        """
+    def own_axes(self) -> dict[str, TypeAxes]:
+        """The axes of types of its own parameters, by name: of those that are not a layer's."""
         return {}
+
+    def type_axes(self) -> dict[str, TypeAxes]:
+        """The axes of all parameters, by name, that index outputs of types; empty unless every parameter is known."""
+        found = self.own_axes()
+        for name, layer in self.named_modules():
+            if isinstance(layer, OutputLayer):
+                found |= {f"{name}.{one}": TypeAxes(layer.outputs, (axis,)) for one, axis in layer.output_axes.items()}
+        if any(name not in found for name, _ in self.named_parameters()):
+            return {}
+        return {name: axes for name, axes in found.items() if axes.outputs.types}
 
     @torch.no_grad()
     def copy_from(self, state: Mapping[str, Tensor], weights: Tensor) -> None:
@@ -108,21 +99,14 @@ class Scorer(nn.Module):
         `weights` (types, types of that scorer) have rows that sum to 1: each type is initialised as a weighted mean of
         trained ones.
         """
-        axes = self.type_axes()
-        for name, parameter in self.named_parameters() if axes else ():
+        known = self.type_axes()
+        for name, parameter in self.named_parameters() if known else ():
             learnt = state[name]
-            for axis in axes.get(name, ()):
-                learnt = self._of_types(learnt.movedim(axis, 0), weights).movedim(0, axis)
+            if name in known:
+                outputs, axes = known[name]
+                for axis in axes:
+                    learnt = outputs.of_types(learnt.movedim(axis, 0), weights).movedim(0, axis)
             parameter.copy_(learnt)
-
-    def _of_types(self, learnt: Tensor, weights: Tensor) -> Tensor:
-        """(outputs of the trained types, …) -> (outputs of the new types, …)"""
-        shared, typed = learnt.tensor_split([self.shared_outputs])
-        old, by_type = weights.shape[1], self.outputs_by_type
-        outputs = typed.unflatten(0, (old, -1)) if by_type else typed.unflatten(0, (-1, old)).transpose(0, 1)
-        found = torch.tensordot(weights, outputs, 1)  # (types, roles, …)
-        found = found if by_type else found.transpose(0, 1)
-        return torch.cat([shared, found.flatten(0, 1)])
 
     def distribution(self, scores: Any, lengths: Sequence[int]) -> Distribution:
         """The distribution that the scores define."""
@@ -146,10 +130,10 @@ class Scorer(nn.Module):
         values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
 
-    def _by_word(self, rows: Tensor, batch: Batch) -> Tensor:
+    def by_word(self, rows: Tensor, batch: Batch) -> Tensor:
         """(N, d) -> (B, n, d)"""
         return rows.index_select(0, batch.row_of).view(len(batch.lengths), batch.longest, rows.shape[1]).float()
 
-    def _no_wider(self, mentions: set[Mention], longest: int) -> set[Mention]:
+    def no_wider(self, mentions: set[Mention], longest: int) -> set[Mention]:
         limit = self.config.model.max_width
         return {m for m in mentions if m[1] - m[0] <= (longest if limit == "n" else limit)}

@@ -16,7 +16,8 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer, WeightColumns, linear_axes
+from hyperspan.nn.outputs import Outputs
+from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.structures import (
     EdgeScores,
     SegmentalHypergraph,
@@ -49,19 +50,19 @@ class SegmentalScorer(Scorer):
         super().__init__(encoder, labels, config)
         self.tied, self.interactions = config.model.tied, config.segmental.interactions
         self.contextual = encoder.abilities.contextual
-        m = self.types
-        self.start = encoder.word_layer(2 * m)
-        a_step = 1 + self.contextual
-        self.parts = encoder.span_layer(m * (1 + a_step * self.interactions + a_step * (not self.tied)))
+        steps = ["goes on"] * self.interactions + ["ends and goes on"] * (not self.tied)
+        roles = [role for step in steps for role in ([step, f"{step} to it"] if self.contextual else [step])]
+        self.start = encoder.word_layer(Outputs(["starts after it", "starts"], self.types))
+        self.parts = encoder.span_layer(Outputs(["ends", *roles], self.types))
         with torch.no_grad():
-            self.parts.bias[:m] = INITIAL_MENTION_BIAS
+            self.parts.bias[: self.types] = INITIAL_MENTION_BIAS
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> EdgeScores:
         m, shape = self.types, (len(batch.lengths), batch.longest)
         if spans is None:
             empty = self.parts.bias.new_zeros(*shape, m)
             return EdgeScores(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
-        other, present = self._by_word(self.start(words), batch).split(m, dim=2)
+        other, present = self.by_word(self.start(words), batch).split(m, dim=2)
         # Without a contextual encoder, the previous word also scores a start.
         absent = other if self.contextual else torch.zeros_like(other)
         present = present if self.contextual else present + pad(other[:, :-1], (0, 0, 1, 0))
@@ -103,22 +104,11 @@ class SegmentalScorer(Scorer):
             present[sentence, start, kind] = scores.present[sentence, start, kind] + allowed
         return replace(scores, present=present)
 
-    def weight_columns(self) -> list[WeightColumns]:
-        steps = ["ends"] + ["goes on"] * self.interactions + ["ends and goes on"] * (not self.tied)
-        return [
-            WeightColumns(self.start.weight, ["starts after it", "starts"]),
-            WeightColumns(self.parts.words.weight, [*steps, *(f"{step} before it" for step in steps)]),
-            WeightColumns(self.parts.span.weight, steps, of_spans=True),
-        ]
-
-    def type_axes(self) -> dict[str, tuple[int, ...]]:
-        return linear_axes("start") | {f"parts.{name}": axes for name, axes in self.parts.output_axes.items()}
-
     def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
         return SegmentalHypergraph(scores, lengths)
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
-        return self._no_wider(mentions, longest)
+        return self.no_wider(mentions, longest)
 
     def loss(
         self,

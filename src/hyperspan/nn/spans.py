@@ -12,6 +12,7 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_states
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Spans
+from hyperspan.nn.outputs import OutputLayer, Outputs
 
 
 class SpanLSTM(nn.Module):
@@ -34,17 +35,17 @@ class SpanLSTM(nn.Module):
         return span_states(self, (self.inputs, self.bias, self.recurrent), words, batch.row_of, layout)
 
 
-class SpanLinear(nn.Module):
+class SpanLinear(OutputLayer):
     """Scores that are linear in h^s."""
 
-    output_axes: ClassVar[dict[str, tuple[int, ...]]] = {"bias": (0,), "from_spans": (2,)}
-    """The axes of its parameters, by name, that go over outputs."""
+    output_axes: ClassVar[dict[str, int]] = {"bias": 0, "from_spans": 2}
 
-    def __init__(self, spans: int, outputs: int):
+    def __init__(self, spans: int, outputs: Outputs):
         super().__init__()
-        self.from_spans = nn.Parameter(torch.empty(2, spans, outputs))
+        self.outputs = outputs
+        self.from_spans = nn.Parameter(torch.empty(2, spans, outputs.count))
         nn.init.uniform_(self.from_spans, -((2 * spans) ** -0.5), (2 * spans) ** -0.5)
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs.count))
 
     def forward(self, words: Tensor, spans: Spans, batch: Batch) -> Tensor:
         """(rows, 2, d) -> (rows, outputs); what words and the batch are is for other encoders."""

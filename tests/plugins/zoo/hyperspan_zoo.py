@@ -14,7 +14,18 @@ from torch import Tensor, nn
 from hyperspan import Config, Document, Mention, Sentence
 from hyperspan.config import KindOptions, number
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
-from hyperspan.nn import ENCODERS, Abilities, Batch, Encoder, EncoderAbilities, Model, Scorer, Spans
+from hyperspan.nn import (
+    ENCODERS,
+    Abilities,
+    Batch,
+    Encoder,
+    EncoderAbilities,
+    Model,
+    Outputs,
+    Scorer,
+    Spans,
+    WordLinear,
+)
 from hyperspan.nn.batch import collate
 from hyperspan.structures import Distribution, Loss
 from hyperspan.text.vocabulary import Vocabulary
@@ -90,10 +101,10 @@ class SingleWordScorer(Scorer):
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
-        self.odds = encoder.word_layer(self.types)
+        self.odds = encoder.word_layer(Outputs(["is a mention"], self.types))
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Tensor:
-        return self._by_word(self.odds(words), batch)
+        return self.by_word(self.odds(words), batch)
 
     def add_mention_bias(self, scores: Tensor, bias: float) -> Tensor:
         return scores + bias
@@ -155,10 +166,10 @@ class HashEncoder(Encoder):
     def encode_spans(self, words: Tensor, batch: Batch, layout: Any) -> Tensor:
         raise NotImplementedError
 
-    def word_layer(self, outputs: int) -> nn.Linear:
-        return nn.Linear(self.dimension, outputs)
+    def word_layer(self, outputs: Outputs) -> WordLinear:
+        return WordLinear(self.dimension, outputs)
 
-    def span_layer(self, outputs: int, *, whole: bool = False) -> nn.Module:
+    def span_layer(self, outputs: Outputs, *, whole: bool = False) -> nn.Module:
         raise NotImplementedError
 
 
@@ -172,7 +183,7 @@ class Lexicon(Model):
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__(config, vocabulary)
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
-        self.odds = self.encoder.word_layer(len(self.labels))
+        self.odds = self.encoder.word_layer(Outputs(["is a mention"], len(self.labels)))
 
     def distribution(self, sentences: Sequence[Sentence]) -> SingleWords:
         batch = self.collate(sentences)
