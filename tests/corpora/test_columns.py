@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -17,17 +18,16 @@ from hyperspan.corpora.columns import (
     looks_like_columns,
     looks_like_conll2003,
     read_columns,
-    read_conll2003,
-    write_columns,
-    write_conll2003,
 )
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tags import Scheme
-from hyperspan.corpora.target import Losses, Lossy, Target
+from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import data_path
+from tests.support.formats import read as read_as
+from tests.support.formats import written as written_as
 
 ZOO = b"the\tB-FAC\tO\nSeattle\tI-FAC\tB-GPE\nzoo\tI-FAC\tO\n\nShe\tB-PER\tO\nsleeps\tO\tO\n"
 GERMEVAL = b"#\thttp://example.org/zoo\t[2020-02-02]\t\n1\tSeattler\tB-LOC\tB-PER\n2\tsleeps\tO\tO\n\n#\texample\t[2020-02-03]\t\n1\tO\tO\tO\n"
@@ -38,30 +38,10 @@ CONLL = (
 NESTED = Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE"), Mention(0, 2, "ORG")])
 
 
-def read(data: bytes, problems: Problems | None = None, **options: Any) -> list[Document]:
-    return list(read_columns(Source("zoo.tsv", stream=io.BytesIO(data)), problems or Problems(), **options))
-
-
-def read_conll(data: bytes, problems: Problems | None = None, **options: Any) -> list[Document]:
-    return list(read_conll2003(Source("zoo.conll", stream=io.BytesIO(data)), problems or Problems(), **options))
-
-
-def written(folder: Path, documents: Iterable[Document], losses: Losses | None = None, **options: Any) -> bytes:
-    path = folder / "written"
-    write_columns(documents, Target(str(path), force=True), losses or Losses(), **{"problems": Problems(), **options})
-    return path.read_bytes()
-
-
-def written_conll(folder: Path, documents: Iterable[Document], losses: Losses | None = None, **options: Any) -> bytes:
-    path = folder / "written"
-    write_conll2003(documents, Target(str(path), force=True), losses or Losses(), **{"problems": Problems(), **options})
-    return path.read_bytes()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all examples that hypothesis tries."""
-    return tmp_path_factory.mktemp("columns")
+read = partial(read_as, "columns", place="zoo.tsv")
+read_conll = partial(read_as, "conll2003", place="zoo.conll")
+written = partial(written_as, "columns")
+written_conll = partial(written_as, "conll2003")
 
 
 # Made documents. Tokens hold no tab or newline, are not -DOCSTART-, and do not count 1, 2, 3.
@@ -96,12 +76,10 @@ def duplicates(documents: Iterable[Document]) -> list[list[Mention]]:
 
 
 @given(corpora(), st.sampled_from(get_args(Scheme)), st.sampled_from(["outermost", "innermost"]))
-def test_layered_columns_come_back(
-    folder: Path, corpus: list[list[Sentence]], scheme: Scheme, first_layer: Lossy
-) -> None:
+def test_layered_columns_come_back(corpus: list[list[Sentence]], scheme: Scheme, first_layer: Lossy) -> None:
     documents = documents_of(corpus)
     losses = Losses()
-    data = written(folder, documents, losses, scheme=scheme, first_layer=first_layer)
+    data = written(documents, losses, scheme=scheme, first_layer=first_layer)
     again = read(data)
     assert again == documents and duplicates(again) == duplicates(documents)
     assert losses.written == sum(len(part.mentions) for parts in corpus for part in parts) and not losses.lost
@@ -109,18 +87,18 @@ def test_layered_columns_come_back(
 
 
 @given(corpora(tags=True))
-def test_germeval_columns_and_parts_of_speech_come_back(folder: Path, corpus: list[list[Sentence]]) -> None:
+def test_germeval_columns_and_parts_of_speech_come_back(corpus: list[list[Sentence]]) -> None:
     documents = documents_of(corpus, source="http://example.org/\t[2020-02-02]")
-    assert read(written(folder, documents, pos=True)) == documents
+    assert read(written(documents, pos=True)) == documents
 
 
 @given(corpora(flat=True, tags=True), st.sampled_from(get_args(Scheme)), st.booleans())
-def test_conll2003_comes_back(folder: Path, corpus: list[list[Sentence]], scheme: Scheme, chunked: bool) -> None:
+def test_conll2003_comes_back(corpus: list[list[Sentence]], scheme: Scheme, chunked: bool) -> None:
     documents = [
         document_of(parts, str(number), {"chunks": [["B-NP"] * len(part) for part in parts]} if chunked else {})
         for number, parts in enumerate(corpus, start=1)
     ]
-    data = written_conll(folder, documents, scheme=scheme)
+    data = written_conll(documents, scheme=scheme)
     assert read_conll(data) == documents
     assert looks_like_conll2003(data.decode()) and not looks_like_columns(data.decode())
 
@@ -135,17 +113,17 @@ def test_conll2003_comes_back(folder: Path, corpus: list[list[Sentence]], scheme
         b"",
     ],
 )
-def test_bytes_come_back(tmp_path: Path, data: bytes) -> None:
-    assert written(tmp_path, read(data)) == data
+def test_bytes_come_back(data: bytes) -> None:
+    assert written(read(data)) == data
     assert looks_like_columns(data.decode()) == bool(data) and not looks_like_conll2003(data.decode())
 
 
-def test_bytes_of_conll2003_come_back(tmp_path: Path) -> None:
+def test_bytes_of_conll2003_come_back() -> None:
     documents = read_conll(CONLL)
     assert [document.text for document in documents] == ["Seattle sleeps\nWhy", "She"]
     assert documents[0].metadata == {"chunks": [["B-NP", "B-VP"], ["B-ADVP"]]}
     assert documents[0].sentences[0].tags == ("NNP", "VBZ")
-    assert written_conll(tmp_path, documents) == CONLL
+    assert written_conll(documents) == CONLL
     assert looks_like_conll2003(CONLL.decode()) and not looks_like_columns(CONLL.decode())
 
 
@@ -184,16 +162,16 @@ def test_empty_documents_and_sentences() -> None:
     assert read_conll(b"") == read_conll(b"\n\n") == []
 
 
-def test_plain_text_is_split_first(tmp_path: Path) -> None:
+def test_plain_text_is_split_first() -> None:
     problems = Problems()
     plain = Document("The Seattle zoo sleeps.", [Mention(4, 11, "GPE"), Mention(0, 15, "FAC")])
-    data = written(tmp_path, [plain], problems=problems)
+    data = written([plain], problems=problems)
     assert data == b"The\tB-FAC\tO\nSeattle\tI-FAC\tB-GPE\nzoo\tI-FAC\tO\nsleeps\tO\tO\n.\tO\tO\n"
 
 
-def test_what_cells_cannot_hold_is_replaced_and_noted(tmp_path: Path) -> None:
+def test_what_cells_cannot_hold_is_replaced_and_noted() -> None:
     problems = Problems()
-    data = written(tmp_path, [document_of([Sentence(["a\tb", "", "c\n"]), Sentence([])])], problems=problems)
+    data = written([document_of([Sentence(["a\tb", "", "c\n"]), Sentence([])])], problems=problems)
     assert data == b"a_b\tO\n_\tO\nc_\tO\n"
     assert problems.notes == {
         "empty sentences left out": 1,
@@ -201,17 +179,17 @@ def test_what_cells_cannot_hold_is_replaced_and_noted(tmp_path: Path) -> None:
     }
 
 
-def test_tokens_with_spaces_make_conll2003_use_tabs(tmp_path: Path) -> None:
+def test_tokens_with_spaces_make_conll2003_use_tabs() -> None:
     documents = [document_of([Sentence(["New York", "sleeps"], [Mention(0, 1, "GPE")])], "1")]
-    assert written_conll(tmp_path, documents) == b"New York\t-X-\t-X-\tB-GPE\nsleeps\t-X-\t-X-\tO\n"
+    assert written_conll(documents) == b"New York\t-X-\t-X-\tB-GPE\nsleeps\t-X-\t-X-\tO\n"
 
 
 @pytest.mark.parametrize(
     "chunks", [3, "ab", ["ab"], [["B-NP"]], [["B-NP", 1, None]], [["B-NP"] * 3] * 2, {0: ["B-NP"] * 3}]
 )
-def test_chunks_that_do_not_fit_are_not_written(tmp_path: Path, chunks: Any) -> None:
+def test_chunks_that_do_not_fit_are_not_written(chunks: Any) -> None:
     flat = Sentence(["the", "Seattle", "zoo"])
-    data = written_conll(tmp_path, [document_of([flat], metadata={"chunks": chunks})])
+    data = written_conll([document_of([flat], metadata={"chunks": chunks})])
     assert data == b"the -X- -X- O\nSeattle -X- -X- O\nzoo -X- -X- O\n"
 
 
@@ -247,44 +225,41 @@ def test_sentences_with_mistakes_are_skipped_or_repaired() -> None:
     assert problems.notes == {"malformed tags read as conlleval does": 1} and len(problems.skipped) == 1
 
 
-def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_options_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match=r"zoo\.tsv has 3 columns, but column 3 was asked for; columns count from 0"):
         read(ZOO, tag_columns=[3])
     with pytest.raises(InputError, match=r"zoo\.conll has 3 columns, of which 0, 1, 2, 2 are to be read"):
         read_conll(ZOO)
     with pytest.raises(InputError, match="0 layers cannot hold a mention"):
-        written(tmp_path, [], layers=0)
+        written([], layers=0)
 
 
 def kept(documents: Iterable[Document]) -> set[str]:
     return {mention.label for document in documents for mention in document.mentions}
 
 
-def test_too_few_layers_are_refused_or_lossy(tmp_path: Path) -> None:
+def test_too_few_layers_are_refused_or_lossy() -> None:
     documents = [document_of([NESTED], "1")]
     with pytest.raises(LossError, match=r"columns cannot hold 1 of 3 mentions \(1 beyond 2 layers\)"):
-        written(tmp_path, documents, layers=2)
+        written(documents, layers=2)
     with pytest.raises(
         LossError, match=r"columns cannot hold 2 of 3 mentions \(2 overlapping another in flat columns\)"
     ):
-        written(tmp_path, documents, layers=1)
+        written(documents, layers=1)
     with pytest.raises(LossError, match="conll2003 cannot hold 2 of 3 mentions"):
-        written_conll(tmp_path, documents)
-    assert not list(tmp_path.iterdir())
-    assert kept(read(written(tmp_path, documents, Losses("outermost"), layers=2))) == {"FAC", "ORG"}
-    assert kept(read(written(tmp_path, documents, Losses("innermost"), layers=2))) == {"GPE", "ORG"}
-    assert kept(read_conll(written_conll(tmp_path, documents, Losses("outermost")))) == {"FAC"}
-    assert kept(read_conll(written_conll(tmp_path, documents, losses := Losses("innermost")))) == {"GPE"}
+        written_conll(documents)
+    assert kept(read(written(documents, Losses("outermost"), layers=2))) == {"FAC", "ORG"}
+    assert kept(read(written(documents, Losses("innermost"), layers=2))) == {"GPE", "ORG"}
+    assert kept(read_conll(written_conll(documents, Losses("outermost")))) == {"FAC"}
+    assert kept(read_conll(written_conll(documents, losses := Losses("innermost")))) == {"GPE"}
     assert losses.written == 1 and losses.lost == {"overlapping another in flat columns": 2}
-    assert b"the\tB-FAC\tB-ORG\tO\tO\n" in written(tmp_path, documents, layers=4)
+    assert b"the\tB-FAC\tB-ORG\tO\tO\n" in written(documents, layers=4)
 
 
 @given(corpora(), st.integers(1, 3), st.sampled_from(["outermost", "innermost"]))
-def test_lossy_writing_loses_only_what_is_counted(
-    folder: Path, corpus: list[list[Sentence]], layers: int, lossy: Lossy
-) -> None:
+def test_lossy_writing_loses_only_what_is_counted(corpus: list[list[Sentence]], layers: int, lossy: Lossy) -> None:
     losses = Losses(lossy)
-    again = read(written(folder, documents_of(corpus), losses, layers=layers))
+    again = read(written(documents_of(corpus), losses, layers=layers))
     before = [part.mentions for parts in corpus for part in parts]
     after = [part.mentions for document in again for part in document.sentences]
     assert all(few <= many for few, many in zip(after, before, strict=True))
@@ -292,10 +267,10 @@ def test_lossy_writing_loses_only_what_is_counted(
     assert losses.written + sum(losses.lost.values()) == sum(map(len, before))
 
 
-def test_duplicates_that_do_not_fit_are_no_loss(tmp_path: Path) -> None:
+def test_duplicates_that_do_not_fit_are_no_loss() -> None:
     twice = [document_of([Sentence(["a"]).with_mentions([Mention(0, 1, "A")] * 2)], "1")]
-    assert written(tmp_path, twice) == b"a\tB-A\tB-A\n"
-    assert written(tmp_path, twice, problems=(problems := Problems()), layers=1) == b"a\tB-A\n"
+    assert written(twice) == b"a\tB-A\tB-A\n"
+    assert written(twice, problems=(problems := Problems()), layers=1) == b"a\tB-A\n"
     assert problems.notes == {"mentions listed twice written once": 1}
 
 
@@ -317,14 +292,14 @@ ODD_LINES = {"NER-de-test.tsv.gz": 3, "germ.test.iob2": 1, "germ.train.iob2": 1}
 """Lines that are not written as they were: two types on one span in the other order, missing and superfluous tabs."""
 
 
-def check_real(source: Source, data: bytes, folder: Path, **options: Any) -> None:
+def check_real(source: Source, data: bytes, **options: Any) -> None:
     """Documents, and but for odd lines bytes, come back; ours have no blank line at the end."""
     head = source.head().decode("utf-8", errors="ignore") if source.stream is None else data[:65_536].decode()
     assert looks_like_columns(head) and not looks_like_conll2003(head)
     problems = Problems()
     documents = list(read_columns(Source(source.name, stream=io.BytesIO(data)), problems))
     assert documents and not problems.notes
-    again = written(folder, documents, **options)
+    again = written(documents, **options)
     assert read(again) == documents
     expected = data.replace(b"\t\n", b"\n").rstrip(b"\n").split(b"\n")
     lines = again.replace(b"\t\n", b"\n").rstrip(b"\n").split(b"\n")
@@ -347,21 +322,21 @@ def start_of(source: Source, sentences: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_the_beginning_of_real_files_comes_back(tmp_path: Path, name: str) -> None:
+def test_the_beginning_of_real_files_comes_back(name: str) -> None:
     for source in sources_in(data_path(name)):
-        check_real(source, start_of(source, 300), tmp_path, **REAL[name])
+        check_real(source, start_of(source, 300), **REAL[name])
 
 
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", REAL)
-def test_real_files_come_back(tmp_path: Path, name: str) -> None:
+def test_real_files_come_back(name: str) -> None:
     for source in sources_in(data_path(name)):
         with source.open() as stream:
             data = stream.read()
-        check_real(source, data, tmp_path, **REAL[name])
+        check_real(source, data, **REAL[name])
 
 
-def check_litbank_tar(folder: Path, most: int | None) -> None:
+def check_litbank_tar(most: int | None) -> None:
     with tarfile.open(data_path("litbank/litbank_entities_brat_tsv.tar.gz")) as archive:
         members = (member for member in archive if member.name.endswith(".tsv") and "/._" not in member.name)
         for member in islice(members, most):
@@ -370,13 +345,13 @@ def check_litbank_tar(folder: Path, most: int | None) -> None:
             data = stream.read()
             layers = data.partition(b"\n")[0].count(b"\t") - 1
             source = Source(member.name, stream=io.BytesIO(data))
-            check_real(source, data, folder, layers=layers, first_layer="innermost")
+            check_real(source, data, layers=layers, first_layer="innermost")
 
 
-def test_some_of_litbanks_tables_come_back(tmp_path: Path) -> None:
-    check_litbank_tar(tmp_path, 3)
+def test_some_of_litbanks_tables_come_back() -> None:
+    check_litbank_tar(3)
 
 
 @pytest.mark.corpora
-def test_litbanks_tables_come_back(tmp_path: Path) -> None:
-    check_litbank_tar(tmp_path, None)
+def test_litbanks_tables_come_back() -> None:
+    check_litbank_tar(None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import io
-import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,16 @@ from hyperspan import Document, Mention, Sentence
 from hyperspan.corpora import docbin, token_json
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.json_records import NO_PROBABILITY
-from hyperspan.corpora.source import OnError, Problems, Source
-from hyperspan.corpora.target import Losses, Target
+from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
 from hyperspan.training.data import read_sentences
 from tests.support.data import data_path
+from tests.support.formats import read as read_as
+from tests.support.formats import written as written_as
 
-
-def read(data: bytes, on_error: OnError = "raise", problems: Problems | None = None, **options: Any) -> list[Document]:
-    source = Source("made.spacy", stream=io.BytesIO(data))
-    return list(docbin.read_docbin(source, problems or Problems(on_error), **options))
-
-
-def written(documents: list[Document], losses: Losses | None = None, **options: Any) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "out.spacy"
-        docbin.write_docbin(documents, Target(str(path)), losses or Losses(), **{"problems": Problems(), **options})
-        return path.read_bytes()
+read = partial(read_as, "docbin", place="made.spacy")
+written = partial(written_as, "docbin")
 
 
 def docs_in(data: bytes) -> list[Any]:

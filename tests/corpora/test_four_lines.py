@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.corpora.documents import document_of
-from hyperspan.corpora.four_lines import looks_like_four_lines, read_four_lines, write_four_lines
-from hyperspan.corpora.source import OnError, Problems, Source
-from hyperspan.corpora.target import Losses, Lossy, Target
+from hyperspan.corpora.four_lines import looks_like_four_lines
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import data_path
+from tests.support.formats import read_noting
+from tests.support.formats import written as written_as
 
 SAMPLE = b"""\
 The FOO gene of red cells .
@@ -41,17 +41,12 @@ FILES = [f"genia/{part}.data" for part in ("train", "dev", "test")]
 SAMPLES = [f"genia/authors_sample/{part}.data" for part in ("train", "dev", "test")]
 
 
-def read(data: bytes, on_error: OnError = "raise", **options: Any) -> tuple[list[Document], Problems]:
-    problems = Problems(on_error)
-    return list(read_four_lines(Source("lines", stream=io.BytesIO(data)), problems, **options)), problems
+read = partial(read_noting, "four-lines", place="lines")
 
 
 def written(documents: Iterable[Document], lossy: Lossy | None = None, **options: Any) -> tuple[bytes, Losses]:
     losses = Losses(lossy)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "new.data"
-        write_four_lines(documents, Target(str(file)), losses, **{"problems": Problems(), **options})
-        return file.read_bytes(), losses
+    return written_as("four-lines", documents, losses, **options), losses
 
 
 def spans(document: Document) -> list[tuple[int, int, str]]:

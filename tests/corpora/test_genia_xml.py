@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import io
 from collections import Counter
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from hypothesis import strategies as st
 
 from hyperspan.corpora.four_lines import read_four_lines
 from hyperspan.corpora.genia_xml import read_genia_xml
-from hyperspan.corpora.source import OnError, Problems, Source
+from hyperspan.corpora.source import Problems, Source
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.text.genia import genia_tokens
 from hyperspan.types import Document, Sentence
 from tests.support.data import data_path
+from tests.support.formats import read_noting
 
 CORPUS = "genia/xml/GENIAcorpus3.02.first126articles.xml.gz"
 HEADER = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE set SYSTEM "gpml.dtd">\n'
@@ -42,9 +44,7 @@ def cons(text: str, kind: str = "", name: str = "x") -> str:
     return f'<cons lex="{name}"' + (f' sem="{kind}"' if kind else "") + f">{text}</cons>"
 
 
-def read(data: bytes, on_error: OnError = "raise", **options: Any) -> tuple[list[Document], Problems]:
-    problems = Problems(on_error)
-    return list(read_genia_xml(Source("xml", stream=io.BytesIO(data)), problems, **options)), problems
+read = partial(read_noting, "genia-xml", place="xml")
 
 
 def found(document: Document) -> list[tuple[str, str]]:

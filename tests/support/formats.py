@@ -1,0 +1,42 @@
+"""A format read from bytes and written to them."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hyperspan.corpora import FORMATS, Problems, Source
+from hyperspan.corpora.source import OnError
+from hyperspan.corpora.target import Losses, Target
+from hyperspan.types import Document
+
+
+def read(
+    name: str, data: bytes | str, problems: Problems | None = None, *, place: str = "made", **options: Any
+) -> list[Document]:
+    """The documents of a format; messages name the place."""
+    stream = io.BytesIO(data.encode() if isinstance(data, str) else data)
+    return list(FORMATS[name].read(Source(place, stream=stream), problems or Problems(), **options))
+
+
+def read_noting(name: str, data: bytes, on_error: OnError = "raise", **options: Any) -> tuple[list[Document], Problems]:
+    """The documents, and what was noted and left out."""
+    problems = Problems(on_error)
+    return read(name, data, problems, **options), problems
+
+
+def written(name: str, documents: Iterable[Document], losses: Losses | None = None, **options: Any) -> bytes:
+    """What the file of some documents holds."""
+    write = FORMATS[name].write
+    assert write is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out"
+        try:
+            write(documents, Target(str(path)), losses or Losses(), **{"problems": Problems(), **options})
+        except Exception:
+            assert not path.exists(), "a refused corpus leaves nothing"
+            raise
+        return path.read_bytes()
