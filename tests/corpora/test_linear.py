@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +14,7 @@ from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, join_
 from hyperspan.corpora.marking import MarkLabels
 from hyperspan.corpora.source import Problems
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence
+from tests.support.growth import grows_linearly
 
 SIZE = 800
 Job = Callable[[], Any]
@@ -78,18 +77,7 @@ JOBS = (
 )
 
 
-def seconds(job: Job) -> float:
-    start = time.thread_time()
-    job()
-    return time.thread_time() - start
-
-
 @pytest.mark.parametrize("make", JOBS)
 def test_twice_the_document_takes_about_twice_the_time(make: Callable[[int], Job]) -> None:
-    """Other work on the machine makes single measurements wrong, so that one good ratio of several is enough."""
-    once, twice = make(SIZE), make(2 * SIZE)
-    gc.disable()
-    try:
-        assert any(seconds(twice) / max(seconds(once), 1e-9) <= 2.6 for _ in range(20))
-    finally:
-        gc.enable()
+    jobs = {size: make(size) for size in (SIZE, 2 * SIZE)}
+    assert grows_linearly(lambda size: jobs[size](), SIZE)
