@@ -25,7 +25,7 @@ from hyperspan.baselines.linear_chain import (
     tags_of,
 )
 from hyperspan.structures import Mention
-from hyperspan.structures.graphs import Counting, hyperpaths, inside
+from hyperspan.structures.graphs import hyperpaths
 from tests.baselines.cases_linear_chain import flat_sets, tag_of, tag_scores
 from tests.structures.brute_force import all_mentions
 
@@ -68,13 +68,6 @@ def test_legal_tag_sequences_and_flat_sets_are_one_to_one(n: int, m: int) -> Non
     assert all(tags_of(mentions_of_tags(tags), n, m) == tags for tags in sequences)
     paths = list(hyperpaths(linear_chain_hypergraph(n, m)))
     assert sorted(map(sorted, map(linear_chain_mentions, paths))) == sorted(map(sorted, sets))
-
-
-def test_the_explicit_graph_takes_names_and_long_sentences() -> None:
-    graph = linear_chain_hypergraph(60, ["PER", "ORG"])
-    uniform = LinearChain(tag_scores(1, 60, 2, torch.float64, seed=0, spread=0.0), [60])
-    paths = inside(graph, lambda edge: 0.0, Counting())[graph.root]
-    assert math.isclose(math.log(paths), uniform.log_partition.item(), rel_tol=1e-12)
 
 
 def test_outermost_keeps_the_longest_from_left_to_right() -> None:

@@ -10,23 +10,9 @@ import pytest
 import torch
 
 from hyperspan.baselines.linear_chain import LinearChain
-from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov, semi_markov_hypergraph, semi_markov_mentions
-from hyperspan.structures.graphs import Counting, hyperpaths, inside
-from tests.baselines.cases_linear_chain import flat_sets, tag_scores
+from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
+from tests.baselines.cases_linear_chain import tag_scores
 from tests.baselines.cases_semi_markov import segment_scores
-
-
-@pytest.mark.parametrize(("n", "m", "c"), [(0, 2, 1), (1, 3, 2), (4, 2, 2), (5, 1, 5), (3, 0, 3)])
-def test_hyperpaths_and_flat_sets_are_one_to_one(n: int, m: int, c: int) -> None:
-    paths = list(hyperpaths(semi_markov_hypergraph(n, m, c)))
-    assert sorted(map(sorted, map(semi_markov_mentions, paths))) == sorted(map(sorted, flat_sets(n, m, c)))
-
-
-def test_the_explicit_graph_takes_names_and_long_sentences() -> None:
-    graph = semi_markov_hypergraph(60, ["PER", "ORG"])
-    uniform = SemiMarkov(segment_scores((1, 60, 60, 2), torch.float64, seed=0, spread=0.0), [60])
-    paths = inside(graph, lambda edge: 0.0, Counting())[graph.root]
-    assert math.isclose(math.log(paths), uniform.log_partition.item(), rel_tol=1e-12)
 
 
 def test_a_chain_whose_steps_score_nothing_is_semi_markov() -> None:

@@ -11,33 +11,14 @@ from hypothesis import strategies as st
 
 from hyperspan.baselines.tree import (
     ConstituencyTrees,
-    constituency_hypergraph,
-    constituents_of,
     is_nested,
     without_crossing,
 )
 from hyperspan.structures import MentionSet
-from hyperspan.structures.graphs import Counting, hyperpaths, inside
 from tests.baselines.cases_tree import constituency_case, may_go_together
 from tests.structures.brute_force import all_mentions, all_sets
 
 some_mentions = st.frozensets(st.sampled_from(all_mentions(6, 2, 6)), max_size=7)
-
-
-@pytest.mark.parametrize(("n", "m", "c"), [(4, 1, 4), (4, 1, 2), (3, 2, 3), (2, 3, 2), (5, 1, 2), (0, 2, 1), (3, 0, 2)])
-def test_hyperpaths_and_nested_sets_are_one_to_one(n: int, m: int, c: int) -> None:
-    paths = list(hyperpaths(constituency_hypergraph(n, m, c)))
-    possible = {mentions for mentions in all_sets(all_mentions(n, m, c)) if may_go_together(mentions)}
-    assert len(paths) == len(possible) and {constituents_of(path) for path in paths} == possible
-
-
-@pytest.mark.parametrize(("n", "m", "c"), [(12, 3, 12), (15, 2, 4)])
-def test_counts_too_large_to_enumerate(n: int, m: int, c: int) -> None:
-    graph = constituency_hypergraph(n, m, c)
-    count = inside(graph, lambda _: 0.0, Counting())[graph.root]
-    trees = ConstituencyTrees(torch.zeros(1, n, c, m, dtype=torch.float64), [n])
-    assert math.isclose(trees.log_partition.item(), math.log(count), abs_tol=1e-9)
-    assert math.isclose(trees.entropy.item(), math.log(count), abs_tol=1e-9)
 
 
 def test_every_quantity_where_mentions_can_cross_twice() -> None:

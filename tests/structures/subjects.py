@@ -212,6 +212,7 @@ SUBJECTS = {
         lambda batch, n, m: {"outside": (batch, n), "segment": (batch, n, widest(n), m)},
         segments_in_use,
         FLAT,
+        conditions=True,
         excess=0.01,
     ),
     "linear chain": Subject(

@@ -14,17 +14,28 @@ from hypothesis import strategies as st
 
 from hyperspan.structures import NotSupportedError
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.graphs import KBest, Log, Sampling, inside, viterbi
+from hyperspan.structures.graphs import KBest, Log, Sampling, hyperpaths, inside, viterbi
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, Case
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
-CONDITIONED = ("segmental", "discontinuous", "joint")
+WITH_THRESHOLDS = ("segmental", "discontinuous", "joint")
+CONDITIONED = (*WITH_THRESHOLDS, "semi-Markov")
 """Those that can be conditioned on mentions, and so learn from partial annotation."""
 
 
 def close(left: float, right: float, tolerance: float) -> bool:
     return left == right or math.isclose(left, right, rel_tol=tolerance, abs_tol=tolerance)
+
+
+@structures
+@given(data=st.data())
+def test_hyperpaths_and_sets_are_one_to_one(structure: str, data: st.DataObject) -> None:
+    case: Case = data.draw(STRUCTURES[structure])
+    for brute, explicit in zip(case.brute, case.explicit, strict=True):
+        sets = [explicit.mentions_of(path) for path in hyperpaths(explicit.graph)]
+        assert len(sets) == len(set(sets)) and brute.scores.keys() >= set(sets)
+        assert all(brute.scores[mentions] == -math.inf for mentions in brute.scores.keys() - set(sets))
 
 
 @structures
@@ -185,7 +196,7 @@ def test_partial_annotation_is_the_sum_over_all_sets_that_agree(structure: str, 
         assert close(math.exp(found[sentence]), agreeing, case.tolerance)
 
 
-@pytest.mark.parametrize("structure", CONDITIONED)
+@pytest.mark.parametrize("structure", WITH_THRESHOLDS)
 @given(data=st.data(), threshold=st.sampled_from([0.1, 0.2, 0.5, 0.9, 1.0]))
 def test_above_keeps_what_is_probable_enough(structure: str, data: st.DataObject, threshold: float) -> None:
     case: Case = data.draw(STRUCTURES[structure])

@@ -11,8 +11,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from hyperspan import kernels
-from hyperspan.kernels.choice import COMPUTATIONS
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.graphs import joint_hypergraph, joint_hyperpath, joint_mentions
@@ -167,37 +165,3 @@ def test_joint_scores_show_their_shape_alone() -> None:
     assert repr(JointSegmentalHypergraph(scores, [4, 1])) == (
         "JointSegmentalHypergraph(2 sentences of 5 words, 2 types)"
     )
-
-
-@pytest.mark.parametrize("implementation", COMPUTATIONS["joint"])
-@pytest.mark.parametrize("impossible", [0.0, 0.3])
-@pytest.mark.parametrize("untied", [False, True])
-@pytest.mark.parametrize("pairs", [(), ("together",), ("within",), ("together", "within")])
-def test_joint_implementations_give_values_and_gradients_of_the_reference(
-    implementation, pairs, untied, impossible
-) -> None:
-    found: list[list[Tensor]] = []
-    for engine in ("reference", implementation):
-        scores = random_scores((2, 4, 3, 3), untied=untied, impossible=impossible, pairs=pairs)
-        leaves = [tensor.requires_grad_() for tensor in scores.tensors().values()]
-        with kernels.only(engine):
-            words = JointSegmentalHypergraph(scores, [4, 2])
-            values = every_value(words, [set(), set()])
-            weight = torch.tensor([2.0, -1.0], dtype=torch.float64)
-            first = torch.autograd.grad(words.log_partition, leaves, weight, create_graph=True)
-            second = torch.autograd.grad(sum((one**2).sum() for one in first), leaves)  # type: ignore[arg-type]
-            plain = torch.autograd.grad(words.log_partition, leaves, weight)
-        found.append([*(value.detach() for value in values), *(one.detach() for one in first), *second, *plain])
-    assert all(value.isfinite().all() for value in found[0])
-    for value, other in zip(*found, strict=True):
-        torch.testing.assert_close(other, value)
-
-
-def test_joint_nan_scores_are_named() -> None:
-    scores = random_scores((2, 2, 2, 2))
-    assert scores.within is not None
-    scores.within[1, 0, 0, 0, 1] = math.nan
-    words = JointSegmentalHypergraph(scores, [2, 2])
-    for decode in (words.argmax, words.sample, lambda: words.topk(2)):
-        with pytest.raises(ValueError, match=r"sentence 1 has no possible mention set: a score is NaN"):
-            decode()

@@ -12,7 +12,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
 from hyperspan.structures import EdgeScores, NotSupportedError, SegmentalHypergraph
 from hyperspan.structures import negative_log_likelihood as loss_of
 from hyperspan.structures.constraints import PartialMarks
@@ -125,17 +124,6 @@ def test_with_everything_annotated_it_is_the_usual_loss() -> None:
         torch.testing.assert_close(
             loss_of(scores, gold, LENGTHS, beta, marks).values, loss_of(scores, gold, LENGTHS, beta).values
         )
-
-
-def test_semi_markov_takes_partial_annotation_too() -> None:
-    generator = torch.Generator().manual_seed(0)
-    scores = SegmentScores(torch.randn(1, 3, generator=generator), torch.randn(1, 3, 2, 2, generator=generator))
-    words = SemiMarkov(scores, [3])
-    marks = PartialMarks(np.array([[True, False]]), [[(1, 3)]], [{(0, 1, 0)}])
-    gold: list[set[tuple[int, int, int]]] = [{(1, 2, 0)}]
-    sets = {found: words.log_prob([found]).exp().item() for found, _ in words.topk(1000)[0]}
-    mass = sum(p for found, p in sets.items() if agrees(found, frozenset(gold[0]), marks, 0))
-    assert words.log_prob_of_known(gold, marks).exp().item() == pytest.approx(mass, rel=1e-5)
 
 
 def test_expected_rates_count_what_is_beyond_chance() -> None:

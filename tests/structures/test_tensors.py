@@ -10,7 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.structures.subjects import LENGTHS, SUBJECTS, Gold, Subject
+from hyperspan.baselines.linear_chain import linear_chain_hypergraph
+from hyperspan.baselines.mention_hypergraph import mention_network
+from hyperspan.baselines.mention_separators import separators_hypergraph
+from hyperspan.baselines.semi_markov import semi_markov_hypergraph
+from hyperspan.baselines.tree import constituency_hypergraph
+from hyperspan.structures.graphs import Counting, Hypergraph, inside, segmental_hypergraph
+from tests.structures.subjects import LENGTHS, SUBJECTS, Gold, Subject, widest
 
 SHORT: Gold = [{(0, 2, 1)}, {(1, 2, 0)}]
 """Sets of two sentences."""
@@ -209,14 +215,14 @@ def test_impossible_sentences(subject: Subject) -> None:
 
 
 def test_nan_scores_are_named(subject: Subject) -> None:
-    tensors = subject.random(2, 2, 2)
-    for name, tensor in tensors.items():
-        if name not in subject.shared:
-            tensor[1] = math.nan
-    distribution = subject.build(tensors, [2, 2])
-    for decode in (distribution.argmax, distribution.sample, lambda: distribution.topk(2)):
-        with pytest.raises(ValueError, match=r"sentence 1 has no possible mention set.* NaN"):
-            decode()
+    """Wherever the only one is, but for branches: the C kernel passes over those when it looks for the best set."""
+    for name in subject.shapes(2, 3, 2).keys() - {*subject.shared, "branch"}:
+        tensors, blocks = subject.random(2, 3, 2), subject.used(name, 3)
+        tensors[name][1][blocks[-1] if name == "last" else blocks[0]] = math.nan  # no first part is the last of several
+        distribution = subject.build(tensors, [3, 3])
+        for decode in (distribution.argmax, distribution.sample, lambda given=distribution: given.topk(2)):
+            with pytest.raises(ValueError, match=r"sentence 1 has no possible mention set.* NaN"):
+                decode()
 
 
 @pytest.mark.parametrize(
@@ -263,3 +269,25 @@ def test_a_long_sentence(subject: Subject) -> None:
         drawn = distribution.sample(60, torch.Generator().manual_seed(0))[0]
         mean = sum(-distribution.log_prob([mentions]).item() for mentions in drawn) / len(drawn)
         assert abs(mean - distribution.entropy.item()) < 0.1 * mean
+
+
+TYPES = ["PER", "ORG"]
+GRAPHS: dict[str, tuple[int, Callable[[int], Hypergraph]]] = {
+    "segmental": (30, lambda n: segmental_hypergraph(n, TYPES, widest(n))),
+    "linear chain": (60, lambda n: linear_chain_hypergraph(n, TYPES)),
+    "semi-Markov": (60, lambda n: semi_markov_hypergraph(n, TYPES, widest(n))),
+    "constituency": (12, lambda n: constituency_hypergraph(n, 2, n)),
+    "mention separators": (30, lambda n: separators_hypergraph(n, 2)),
+    "mention hypergraph": (30, lambda n: mention_network(n, 2)),
+}
+
+
+@pytest.mark.parametrize("subject", GRAPHS, indirect=True)
+def test_equal_scores_count_the_hyperpaths_of_long_sentences(subject: Subject, request: pytest.FixtureRequest) -> None:
+    n, made = GRAPHS[request.node.callspec.params["subject"]]
+    graph = made(n)
+    count = math.log(inside(graph, lambda _: 0.0, Counting())[graph.root])
+    equal = {name: torch.zeros_like(tensor) for name, tensor in subject.random(1, n, 2).items()}
+    distribution = subject.build(equal, [n])
+    assert math.isclose(distribution.log_partition.item(), count, rel_tol=1e-12)
+    assert math.isclose(distribution.entropy.item(), count, rel_tol=1e-12)

@@ -102,7 +102,9 @@ class Distribution(ABC):
     def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
-        return self.condition(require, forbid).log_partition - self.log_partition
+        given = self.condition(require, forbid).log_partition
+        impossible = given == -math.inf  # also where nothing at all is possible
+        return (given - self.log_partition).masked_fill(impossible, -math.inf)
 
     def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
         """(B,): log p of the gold mentions; with `marks`, of all sets that agree with the partial annotation."""
