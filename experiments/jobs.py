@@ -121,7 +121,10 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
     if todo:
         require_torch("training")
         from experiments.runs import check_run
+        from experiments.study.spancat import check_spacy
 
+        if any(row.spancat for _, row in todo):
+            check_spacy(request.python)
         for row in dict.fromkeys(row for _, row in todo):
             check_run(configs[row], request.data_dir / corpus_named(request.data).file(row.part))
     return todo
@@ -150,5 +153,6 @@ def _run(request: Request, row: Row, seed: int, *listeners: Listener) -> Result:
         overrides=request.overrides,
         threads=1 if request.jobs > 1 and request.threads is None else request.threads,
         force=request.force,
+        python=request.python,
         listeners=listeners,
     )

@@ -49,6 +49,23 @@ def _cut(sentence: Sentence, c: int) -> Sentence:
     return sentence.with_mentions(cut)
 
 
+# -- parts of a corpus ----------------------------------------------------------------------------------------------
+
+
+def first(size: int, train: Sentences, dev: Sentences, config: Config) -> Sets:
+    """The first training sentences in an order that the seed draws, without part-of-speech tags.
+
+    Larger parts of a seed contain its smaller ones.
+    """
+    order = list(range(len(train)))
+    random.Random(config.training.seed).shuffle(order)
+    return _without_tags([train[index] for index in order[:size]]), _without_tags(dev)
+
+
+def _without_tags(sentences: Sentences) -> Sentences:
+    return [Sentence(sentence.tokens, sentence.mentions) for sentence in sentences]
+
+
 # -- partial annotation ---------------------------------------------------------------------------------------------
 
 

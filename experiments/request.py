@@ -27,6 +27,8 @@ class Request:
     threads: int | None
     jobs: int = 1
     """How many rows are trained at once."""
+    python: str = sys.executable
+    """An interpreter that has spaCy, for rows of spancat."""
     record: bool = False
     """Whether the finished rows are added to those that the repository holds."""
     recorded: Path | None = None

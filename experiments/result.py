@@ -53,6 +53,8 @@ class Result:
     """Its name."""
     version: str
     """The version of hyperspan."""
+    cpu_seconds: float | None = None
+    """The processor time of training; None if it was resumed."""
     discontinuous: Counts | None = field(default=None, compare=False)
     """The counts of discontinuous mentions alone; None where there are none."""
 
@@ -81,7 +83,8 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         others = {} if self.discontinuous is None else {"discontinuous": _columns(self.discontinuous)}
-        without = {key: value for key, value in vars(self).items() if key != "discontinuous"}
+        optional = ("discontinuous", *(["cpu_seconds"] if self.cpu_seconds is None else []))
+        without = {key: value for key, value in vars(self).items() if key not in optional}
         return {**without, "counts": _columns(self.counts), **others}
 
     def write(self, path: Path) -> None:
@@ -111,7 +114,8 @@ class Result:
                 raise ValueError(f"{name} is no text")
         for name in ("seed", "best_epoch", "epochs", "parameters"):
             _check_number(vars(self)[name], name, int)
-        _check_number(self.seconds, "seconds")
+        for taken in (self.seconds, self.cpu_seconds or 0):
+            _check_number(taken, "seconds")
         for section, table in self.config.items():
             for key, value in table.items():
                 _check_setting(value, f"{section}.{key}")

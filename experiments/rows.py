@@ -91,6 +91,8 @@ class Row:
     """How many seeds it is trained with, unless the user names seeds."""
     prepare: Prepare | None = None
     """What it learns from, if these are not simply the sentences of its corpora."""
+    spancat: Literal["", "plain", "vectors", "wide"] = ""
+    """Whether spaCy's spancat is trained instead: as it is, with word vectors, or with spans of any width."""
     decodes: bool = False
     """Whether it is not trained: the trained models of `base` decode with its overrides."""
     on: Mapping[str, tuple[Row | str, tuple[str, ...]]] = field(default_factory=dict, hash=False)

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import platform
 import shutil
+import sys
+import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from experiments.paper.rows import rows_named
 from experiments.result import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from experiments.rows import Row, corpus_named
 from experiments.settings import config_of, differences, finished_result
+from experiments.study.spancat import run_spancat
 from experiments.variants import decode_otherwise, register
 from hyperspan import __version__
 from hyperspan.config import SETTLED, Config
@@ -36,6 +40,8 @@ from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT
 from hyperspan.training.run import check_files, choose_device, train
 
+VECTORS = "vectors.npz"
+"""The word vectors of spancat, in the folder of data."""
 WARM_UP = 20
 """The number of sentences decoded before timing begins."""
 
@@ -52,6 +58,7 @@ def run_row(
     overrides: Iterable[str] = (),
     threads: int | None = None,
     force: bool = False,
+    python: str = sys.executable,
     listeners: Sequence[Listener] = (),
 ) -> Result:
     """The result of a row with a seed: read from its folder if finished, otherwise trained or resumed.
@@ -74,7 +81,13 @@ def run_row(
         shutil.rmtree(folder)
     model = folder / MODEL
     model.mkdir(parents=True, exist_ok=True)
-    begun = (model / CHECKPOINT).is_file()
+    if row.spancat:
+        prepared = training_data(row, config)
+        assert prepared is not None and row.part == "dev"
+        result = run_spancat(row, data, config, prepared, folder, python, Path(data_dir) / VECTORS)
+        result.write(folder / RESULT)
+        return result
+    begun, taken = (model / CHECKPOINT).is_file(), None
     if row.decodes:
         base = row.base
         assert base is not None
@@ -83,8 +96,11 @@ def run_row(
         decode_otherwise(row, folder_of(Path(output), data, base, seed) / MODEL, model)
     else:
         given = {"data": training_data(row, config), "listeners": listeners}
+        began = time.process_time()
         train(config, model, device=device, threads=threads, resume=begun, force=not begun, **given)
+        taken = None if begun else time.process_time() - began
     result = _scored(row, data, config, folder, test if row.part == "test" else None, device)
+    result = replace(result, cpu_seconds=taken)
     result.write(folder / RESULT)
     (model / CHECKPOINT).unlink(missing_ok=True)  # nothing is left to resume, and it is three times the model
     return result

@@ -12,7 +12,7 @@ import click
 import pytest
 import typer
 
-from experiments import domain, speed, study, word_vectors
+from experiments import domain, speed, word_vectors
 from experiments.cli import make_command, make_group, make_single
 from experiments.paper.__main__ import make_command as make_paper
 from experiments.pretraining.__main__ import pretrain
@@ -67,7 +67,7 @@ def experiments() -> click.Group:
     """What can be run as `python -m experiments.NAME`, apart from scripts without options of a command."""
     found = {
         "paper": typer.main.get_command(make_paper()),
-        "study": typer.main.get_group(make_study([*study.COMMANDS])),
+        "study": typer.main.get_group(make_study()),
         "speed": typer.main.get_group(make_group(speed, speed.COMMANDS)),
         "domain": typer.main.get_command(make_command(domain)),
         "pretraining": typer.main.get_command(make_single(pretrain)),

@@ -21,7 +21,7 @@ from experiments.cli import (
     Record,
     Rows,
     Seeds,
-    make_group,
+    new_app,
     seeds_of,
 )
 from experiments.request import Request
@@ -47,6 +47,8 @@ def command_of(name: str) -> Callable[..., None]:
         force: Force = False,
         jobs: Jobs = 1,
         record: Record = False,
+        python: Annotated[str, typer.Option(help="An interpreter that has spaCy, for spancat.")] = sys.executable,
+        plot: Annotated[Path | None, typer.Option(help="Also draw learning curves to this PNG.")] = None,
         device: TrainingDevice = "auto",
         threads: Threads = None,
         format_: Format = "table",
@@ -68,22 +70,23 @@ def command_of(name: str) -> Callable[..., None]:
             threads=threads,
             jobs=jobs,
             record=record,
+            python=python,
         )
         if list_:
             list_runs(name, request, data or ())
         else:
-            run_study(name, request, data or (), format_)
+            run_study(name, request, data or (), format_, plot)
 
     return command
 
 
-def make_app(called: list[str] | None = None) -> typer.Typer:
-    """Build the commands; the modules of those that are called are imported."""
-    app = make_group(study, called or [])
+def make_app() -> typer.Typer:
+    """Build the commands."""
+    app = new_app(help=study.__doc__, no_args_is_help=True)
     for name, one in STUDIES.items():
         app.command(name, help=f"{one.about[:1].upper()}{one.about[1:]}.")(command_of(name))
     return app
 
 
 if __name__ == "__main__":
-    run_app(lambda: make_app([name for name in sys.argv[1:2] if name in study.COMMANDS]), "python -m experiments.study")
+    run_app(make_app, "python -m experiments.study")

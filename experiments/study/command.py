@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from experiments.jobs import say_changed, train_missing
@@ -12,6 +13,7 @@ from experiments.request import Request, say
 from experiments.result import read_results, record, recorded_file
 from experiments.rows import FOLDS, Row
 from experiments.study.folds import write_folds
+from experiments.study.plot import draw_curves
 from experiments.study.studies import STUDIES, Study
 from experiments.study.tables import comparison_sections, sections
 from experiments.tables import state_lines
@@ -45,7 +47,7 @@ def list_runs(name: str, request: Request, corpora: Sequence[str]) -> None:
             print(f"{one.data:9} {row.name:16} {state}")
 
 
-def run_study(name: str, request: Request, corpora: Sequence[str], format_: str) -> None:
+def run_study(name: str, request: Request, corpora: Sequence[str], format_: str, plot: Path | None = None) -> None:
     """Train what is missing, unless told otherwise, and print the tables of a study."""
     study, rows = STUDIES[name], rows_of(STUDIES[name], request.rows)
     against = rows_of(study, [request.against])[0] if request.against else None
@@ -63,6 +65,8 @@ def run_study(name: str, request: Request, corpora: Sequence[str], format_: str)
             say(f"recorded {record(finished, one.recorded, [row.name for row in study.rows])} runs in {one.recorded}")
     if not any(found.values()) and not failed:
         raise InputError(f"no row is finished in {request.output / name}; --no-train also tabulates recorded runs")
+    if plot is not None:
+        draw_curves(found, plot)
     tables = sections(study, found)
     if against is not None:
         tables += comparison_sections(study, found, against)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 from experiments import preparations
 from experiments.rows import FOLDS, Row
 
-F1, PRECISION, RECALL = "f1", "precision", "recall"
+F1, PRECISION, RECALL, SECONDS = "f1", "precision", "recall", "seconds"
 
 
 @dataclass(frozen=True)
@@ -89,4 +91,49 @@ JOINT = Study(
     columns=PARTIAL.columns,
 )
 
-STUDIES = {"partial": PARTIAL, "discontinuous": DISCONTINUOUS, "joint": JOINT}
+SIZES = {"genia": {30: 3, 100: 3, 300: 3, 1000: 3, 3000: 1}, "litbank gum": {100: 2, 300: 2, 1000: 2}}
+"""By corpora: the numbers of training sentences, and of seeds for each."""
+STARTS = {"genia": "english", "litbank": "english", "gum": "litbank"}
+"""What a warm start begins from: never a model of the corpus itself; `english` was trained on GUM."""
+SYSTEMS: dict[str, Literal["", "plain", "vectors", "wide"]] = {
+    "hyperspan": "",
+    "hyperspan-warm": "",
+    "spancat": "plain",
+    "spancat-vectors": "vectors",
+    "spancat-wide": "wide",
+}
+VARIANTS = ("spancat-vectors", "spancat-wide")
+"""Variants that are run only on 300 sentences of GENIA."""
+
+
+def _curve(system: str, size: int, corpora: tuple[str, ...], runs: int) -> Row:
+    """A system on so many sentences."""
+    warm = {corpus: ("defaults", (f"training.start={STARTS[corpus]}",)) for corpus in corpora}
+    return Row(
+        f"{system}-{size}",
+        f"{system}, {size:,} sentences",
+        config="defaults",
+        overrides=("training.start=",),
+        data=corpora,
+        part="dev",
+        runs=runs,
+        prepare=partial(preparations.first, size),
+        spancat=SYSTEMS[system],
+        on=warm if system == "hyperspan-warm" else {},
+    )
+
+
+CURVES = Study(
+    "F1 and training time by corpus size, compared with spaCy's spancat",
+    rows=tuple(
+        _curve(system, size, tuple(corpora.split()), runs)
+        for system in SYSTEMS
+        for corpora, sizes in SIZES.items()
+        for size, runs in sizes.items()
+        if system not in VARIANTS or (corpora, size) == ("genia", 300)
+    ),
+    columns=(("F1", "micro", F1), ("seconds", "", SECONDS)),
+    note="seconds of training: wall clock / processor",
+)
+
+STUDIES = {"partial": PARTIAL, "discontinuous": DISCONTINUOUS, "joint": JOINT, "curves": CURVES}

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.result import Result
 from experiments.rows import FOLDS, Row
-from experiments.study.studies import Study
+from experiments.study.studies import SECONDS, Study
 from experiments.summaries import Results
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.significance import Counts, differences
@@ -34,7 +34,9 @@ def sections(study: Study, found: Found) -> list[Section]:
     for name in families:
         by_seed = {row: _by_seed(row, name, found) for row in study.rows}
         for part in ("test", "dev"):
-            lines = [_line(row, seeds, part, study) for row, seeds in by_seed.items() if seeds]
+            lines = [_line(row, seeds, part, study) for row, seeds in by_seed.items() if _has(seeds, part)]
+            if not lines:
+                continue
             tables.append(Section(f"{name}, {part}", ("", *(title for title, *_ in study.columns), "seeds"), lines))
     note = f"in percent; mean and standard deviation over seeds{f'; {study.note}' if study.note else ''}"
     return [*tables[:-1], *(Section(last.title, last.header, last.rows, note) for last in tables[-1:])]
@@ -44,17 +46,32 @@ def _by_seed(row: Row, name: str, found: Found) -> dict[int, list[Result]]:
     """The runs of a row by seed, on the corpora of a family."""
     seeds: dict[int, list[Result]] = defaultdict(list)
     for corpus, results in found.items():
-        for result in results.get(row.name, ()) if family(corpus) == name else ():
+        for result in results.get(row.name, ()) if family(corpus) == name and corpus in row.data else ():
             seeds[result.seed].append(result)
     return seeds
+
+
+def _has(seeds: Mapping[int, Sequence[Result]], part: str) -> bool:
+    """Whether runs were scored on a part."""
+    return any((run.test if part == "test" else run.dev) is not None for runs in seeds.values() for run in runs)
 
 
 def _line(row: Row, seeds: Mapping[int, Sequence[Result]], part: str, study: Study) -> list[str]:
     cells = []
     for _, group, measure in study.columns:
+        if measure == SECONDS:
+            cells.append(_seconds([run for runs in seeds.values() for run in runs]))
+            continue
         scores = [pooled(runs, part, group) for runs in seeds.values()]
         cells.append(mean([getattr(score, measure) for score in scores if score is not None]))
     return [row.title, *cells, str(len(seeds))]
+
+
+def _seconds(runs: Sequence[Result]) -> str:
+    """The mean training time, by the wall clock and of the processor."""
+    cpu = [run.cpu_seconds for run in runs if run.cpu_seconds is not None]
+    shown = [statistics.mean(run.seconds for run in runs), *([statistics.mean(cpu)] if cpu else [])]
+    return " / ".join(f"{value:,.0f}" for value in shown)
 
 
 def pooled(runs: Iterable[Result], part: str, group: str) -> Score | None:

@@ -1,6 +1,6 @@
 """One training of spaCy's spancat for the learning curves: ``python train_spancat.py JOB``.
 
-:mod:`experiments.study.curves` runs this file with an interpreter that has spaCy but need not have
+:mod:`experiments.study.spancat` runs this file with an interpreter that has spaCy but need not have
 hyperspan, so this module does not import hyperspan. JOB is a JSON file; its keys are those of :func:`run`.
 """
 
@@ -96,4 +96,4 @@ def write_mentions(model: Path, sentences: list[dict[str, Any]], path: Path) -> 
 if __name__ == "__main__":
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     result = run(**job)
-    (Path(job["folder"]) / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    (Path(job["folder"]) / "taken.json").write_text(json.dumps(result), encoding="utf-8")
