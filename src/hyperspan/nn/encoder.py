@@ -146,11 +146,6 @@ class Encoder(nn.Module, ABC):
         """Whether it reads the characters of words."""
         return False
 
-    @property
-    def reads_tags(self) -> bool:
-        """Whether it reads part-of-speech tags."""
-        return bool(self.vocabulary.tags)
-
     def spans_of(self, words: Tensor, batch: Batch) -> Spans | None:
         """(N, …), the representations of words -> those of spans; None without spans."""
         layout = self.span_layout(batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.language_model import LanguageModelLoss
 from hyperspan.nn.outputs import WeightColumns
+from hyperspan.runtime.interface import InferenceModel
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
@@ -59,7 +60,7 @@ def discontinuous_bias(found_at: FoundAt) -> Setting:
     return Setting("discontinuous", "bias", DISCONTINUOUS_BIASES, 0.0, found_at, of_discontinuous=True)
 
 
-class Model(nn.Module):
+class Model(nn.Module, InferenceModel):
     """A model that can be trained, saved to a folder, and used to find mentions."""
 
     abilities: Abilities = Abilities()
@@ -69,17 +70,12 @@ class Model(nn.Module):
     def __init__(self, config: Config, vocabulary: Vocabulary):
         super().__init__()
         self.config, self.vocabulary = config, vocabulary
-        self.labels = tuple(vocabulary.labels)
         self.tokenizer = Tokenizer(config.model.tokenizer)
-        width = config.model.max_width
-        self.max_width = None if width == "n" else width
-        """c, or None for no limit."""
         self.options = InferenceOptions()
         """Precision and skipping, which trade accuracy for speed in inference."""
 
     @property
     def discontinuous(self) -> bool:
-        """Whether this model finds discontinuous mentions."""
         return self.abilities.gaps
 
     @classmethod
@@ -126,28 +122,11 @@ class Model(nn.Module):
 
     @property
     def batch_entries(self) -> int:
-        """The size of an inference batch: sentences × words × widths."""
         return batch_entries(self.device.type)
 
     @property
     def context(self) -> int:
-        """How many words of document context the model reads before and after a sentence, if there are any."""
         return self.encoder.context
-
-    @property
-    def reads_tags(self) -> bool:
-        """Whether the model was trained with part-of-speech tags; it finds less without them."""
-        return self.encoder.reads_tags
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """The labels that mark names, and the types that they are names of."""
-        return self.config.model.names
-
-    @property
-    def joins_documents(self) -> bool:
-        """Whether consecutive one-sentence documents form one text for the model."""
-        return self.config.data.joined
 
     @property
     def reads_ids(self) -> bool:

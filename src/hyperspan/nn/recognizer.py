@@ -43,7 +43,6 @@ class Recognizer(Model):
 
     @property
     def batch_entries(self) -> int:
-        """The size of an inference batch: sentences × words × widths."""
         return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.abilities.large_batches)
 
     @property

@@ -14,33 +14,53 @@ from hyperspan.types import Sentence
 
 
 class InferenceModel(Protocol):
-    """A trained model."""
+    """A trained model. What follows from its configuration and its vocabulary is said here, for all."""
 
     config: Config
     vocabulary: Vocabulary
-    labels: tuple[str, ...]
     tokenizer: Tokenizer
-    max_width: int | None
-    """c, or None for no limit."""
 
     @property
-    def context(self) -> int: ...
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of the types of its distributions."""
+        return tuple(self.vocabulary.labels)
+
+    @property
+    def max_width(self) -> int | None:
+        """c, or None for no limit."""
+        width = self.config.model.max_width
+        return None if width == "n" else width
+
     @property
     def names(self) -> Mapping[str, str]:
         """The labels that mark names, and the types that they are names of."""
-        ...
+        return self.config.model.names
 
     @property
-    def joins_documents(self) -> bool: ...
+    def context(self) -> int:
+        """How many words of document context it reads before and after a sentence, if there are any."""
+        return 0
+
     @property
-    def reads_tags(self) -> bool: ...
+    def joins_documents(self) -> bool:
+        """Whether consecutive one-sentence documents form one text for it."""
+        return self.config.data.joined
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether it was trained with part-of-speech tags; it finds less without them."""
+        return bool(self.vocabulary.tags)
+
     @property
     def discontinuous(self) -> bool:
-        """Whether mentions may be discontinuous."""
+        """Whether it finds discontinuous mentions."""
         ...
 
     @property
-    def batch_entries(self) -> int: ...
+    def batch_entries(self) -> int:
+        """The size of an inference batch: sentences × words × widths."""
+        ...
+
     @property
     def parameter_count(self) -> int: ...
     def inference(self) -> AbstractContextManager[Any]:

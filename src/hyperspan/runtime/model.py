@@ -6,7 +6,7 @@ The computation is that of :class:`hyperspan.nn.recognizer.Recognizer` with a ne
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from hyperspan.kernels.encoder_arrays import InferenceOptions, ScoreArrays, chec
 from hyperspan.kernels.encoder_weights import PackedWeights
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS
+from hyperspan.runtime.interface import InferenceModel
 from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
@@ -42,13 +43,8 @@ def is_served(config: Config) -> bool:
     )
 
 
-class RuntimeModel:
-    """A model loaded from a folder, with the interface that :class:`hyperspan.runtime.annotator.Annotator` needs."""
-
-    context = 0
-    """The number of context words that it reads before and after a sentence."""
-    batch_entries = FUSED_BATCH_ENTRIES
-    """The size of a batch: sentences × words × widths."""
+class RuntimeModel(InferenceModel):
+    """A model loaded from a folder."""
 
     def __init__(
         self,
@@ -65,9 +61,8 @@ class RuntimeModel:
             raise InputError(f"skip is nan for a model of kind {config.model.kind!r}; it must be a number")
         self.folder, self.config, self.vocabulary = folder, config, vocabulary
         check_names_of(folder, config, vocabulary)
-        self.labels, self.kind = tuple(vocabulary.labels), SERVED_KINDS[config.model.kind]
+        self.kind = SERVED_KINDS[config.model.kind]
         self.tokenizer = Tokenizer(config.model.tokenizer)
-        self.max_width = None if config.model.max_width == "n" else config.model.max_width
         bias = config.model.mention_bias  # which is added after the kernels have compared scores
         calibration = config.calibration.of(self.labels, config.model.temperature)
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
@@ -86,24 +81,12 @@ class RuntimeModel:
         return f"RuntimeModel({self.folder.name}, labels: {', '.join(self.labels)})"
 
     @property
-    def names(self) -> Mapping[str, str]:
-        """The labels that mark names, and the types that they are names of."""
-        return self.config.model.names
-
-    @property
-    def joins_documents(self) -> bool:
-        """Whether consecutive one-sentence documents form one text for the model."""
-        return self.config.data.joined
-
-    @property
     def discontinuous(self) -> bool:
-        """Whether the model finds discontinuous mentions."""
         return self.kind.discontinuous
 
     @property
-    def reads_tags(self) -> bool:
-        """Whether the model was trained with part-of-speech tags; it finds less without them."""
-        return bool(self.vocabulary.tags)
+    def batch_entries(self) -> int:
+        return FUSED_BATCH_ENTRIES
 
     @property
     def parameter_count(self) -> int:

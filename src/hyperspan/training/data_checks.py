@@ -37,8 +37,12 @@ class DataReader(Protocol):
     """The part of a model's interface that these checks use."""
 
     config: Config
-    labels: tuple[str, ...]
-    max_width: int | None
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def max_width(self) -> int | None: ...
 
     @property
     def context(self) -> int: ...
