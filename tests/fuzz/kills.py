@@ -20,7 +20,7 @@ from tests.bulk.fakes import contents, lines_in, write_jsonl
 from tests.fuzz.samples import TEXTS
 from tests.fuzz.target import Workplace
 from tests.fuzz.worker import CONTEXT
-from tests.training.test_loop import CONFIG, same_result
+from tests.support.runs import CONFIG, same_result
 
 DOCUMENTS = 400
 

@@ -22,46 +22,24 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.events import TrainingEvent
 from hyperspan.training.log import read_log
 from hyperspan.training.run import train
+from tests.support import runs
 from tests.support.models import HARBOUR
 from tests.support.process import hyperspan
 
-TOML = f"""
-[data]
-train = "{HARBOUR}"
-dev = "{HARBOUR}"
-
-[words]
-vectors = ""
-dimension = 8
-
-[characters]
-encoder = "none"
-
-[encoder]
-hidden = 8
-span_hidden = 8
-input_dropout = 0.2
-output_dropout = 0.0
-
-[training]
-start = ""
-epochs = 3
-patience = 0
-batch_size = 4
-learning_rate = 0.02
-schedule = "constant"
-warmup_epochs = 0.0
-lm_loss_weight = 0.0
-ema_decay = 0.0
-eval_epochs = 1
-"""
-CONFIG = Config.from_toml(TOML).settled()
+PLAIN = [
+    *("words.vectors=", "words.dimension=8", "characters.encoder=none"),
+    *("encoder.hidden=8", "encoder.span_hidden=8", "encoder.output_dropout=0", "training.start="),
+    *("training.epochs=3", "training.patience=0", "training.eval_epochs=1", "training.learning_rate=0.02"),
+    *("training.schedule=constant", "training.warmup_epochs=0", "training.lm_loss_weight=0", "training.ema_decay=0"),
+    "training.weight_decay=0",
+]
+CONFIG = Config.from_toml(runs.CONFIG).override(PLAIN).settled()
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     file = tmp_path / "harbour.toml"
-    file.write_text(TOML, encoding="utf-8")
+    file.write_text(CONFIG.to_toml(), encoding="utf-8")
     return file
 
 

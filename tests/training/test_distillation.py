@@ -32,7 +32,7 @@ from hyperspan.training.loop import dev_scores
 from hyperspan.training.run import train
 from hyperspan.types import AnnotationScope, Sentence
 from tests.support.models import HARBOUR
-from tests.training.test_loop import same_result
+from tests.support.runs import same_result
 
 SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0, "output_dropout": 0.0}
 WORDS = {"words": {"dimension": 16, "tag_dimension": 32}, "characters": {"encoder": "none"}}

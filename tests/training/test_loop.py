@@ -30,55 +30,7 @@ from hyperspan.training.log import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR
-from tests.support.process import hyperspan
-
-CONFIG = f"""
-[data]
-train = "{HARBOUR}"
-dev = "{HARBOUR}"
-
-[words]
-dimension = 10
-
-[characters]
-encoder = "cnn"
-hidden = 5
-
-[encoder]
-hidden = 12
-span_hidden = 12
-input_dropout = 0.2
-
-[training]
-lm_loss_weight = 0.05
-epochs = 4
-batch_size = 4
-learning_rate = 0.01
-ema_decay = 0.9
-schedule = "cosine"
-warmup_epochs = 0.5
-weight_decay = 0.001
-"""
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    file = tmp_path / "harbour.toml"
-    file.write_text(CONFIG, encoding="utf-8")
-    return file
-
-
-def train_command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return hyperspan("train", *map(str, arguments), "--device", "cpu")
-
-
-def same_result(one: Path, other: Path) -> bool:
-    """Whether two runs ended with the same bits: model, averages and the state of the optimizer."""
-    first, state = read_tensors(one / CHECKPOINT)
-    second, other_state = read_tensors(other / CHECKPOINT)
-    equal = first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-    models = [(folder / "model.safetensors").read_bytes() for folder in (one, other)]
-    return equal and state == other_state and models[0] == models[1]
+from tests.support.runs import same_result, train_command
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])

@@ -19,56 +19,30 @@ from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR
 
-CONFIG = f"""
-[data]
-train = "{HARBOUR}"
-dev = "{HARBOUR}"
-
-[words]
-dimension = 10
-word_dropout = 0
-
-[characters]
-encoder = "cnn"
-hidden = 5
-
-[encoder]
-hidden = 12
-span_hidden = 12
-input_dropout = 0
-output_dropout = 0
-
-[training]
-lm_loss_weight = 0.05
-epochs = 4
-patience = 0
-batch_size = 5
-learning_rate = 0.03
-ema_decay = 0.5
-schedule = "constant"
-warmup_epochs = 0
-weight_decay = 0.001
-"""
+PLAIN = [
+    *("words.word_dropout=0", "encoder.input_dropout=0", "encoder.output_dropout=0"),
+    *("training.patience=0", "training.batch_size=5", "training.learning_rate=0.03", "training.ema_decay=0.5"),
+    *("training.schedule=constant", "training.warmup_epochs=0"),
+]
 
 
 @pytest.mark.parametrize("kind", [*MODELS, "handcrafted segmental", "handcrafted tree"])
 def test_the_gradient_of_a_batch_is_that_of_its_parts(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OVERLAPPING_RATE", "DISJOINT_RATE"):
         monkeypatch.setattr(fofe, name, 1.0)  # all spans: nothing is left to chance
     sentences = read_sentences(HARBOUR)
     *handcrafted, kind = kind.split()
-    changes = [f"model.kind={kind}", "training.max_grad_norm=0.5"]
+    changes = [*PLAIN, f"model.kind={kind}", "training.max_grad_norm=0.5"]
     if handcrafted:
         changes += ["encoder.kind=handcrafted", "characters.encoder=none"]
     if handcrafted or kind == "fofe":
         changes.append("training.lm_loss_weight=0")
-    (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
     found = []
     for size in (0, 1, 3):
-        config = Config.read(tmp_path / "harbour.toml", [*changes, f"training.micro_batch_size={size}"])
-        trainer = Trainer(new_model(config, sentences).train(), sentences, [], tmp_path)
+        chosen = Config.read(config, [*changes, f"training.micro_batch_size={size}"])
+        trainer = Trainer(new_model(chosen, sentences).train(), sentences, [], tmp_path)
         sums = trainer.take_step(sentences[:7])
         gradients = {
             n: p.grad
@@ -87,13 +61,12 @@ def test_the_gradient_of_a_batch_is_that_of_its_parts(
             torch.testing.assert_close(others[name], gradient, rtol=1e-4, atol=1e-6 * largest, msg=name)
 
 
-def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
-    (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
+def test_a_full_disk_loses_nothing(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
 
     def run(epochs: int, *, resume: bool) -> None:
-        changes = [f"training.epochs={epochs}"]
-        train(Config.read(tmp_path / "harbour.toml", changes), folder, device="cpu", resume=resume)
+        changes = [*PLAIN, f"training.epochs={epochs}"]
+        train(Config.read(config, changes), folder, device="cpu", resume=resume)
 
     run(1, resume=False)
     before = (folder / CHECKPOINT).read_bytes()
@@ -111,10 +84,11 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["train", "curve"])
-def test_one_of_several_processes_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "harbour.toml").write_text(CONFIG, encoding="utf-8")
-    config = Config.read(tmp_path / "harbour.toml")
+def test_one_of_several_processes_is_refused(
+    name: str, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = Config.read(config)
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match=r"WORLD_SIZE is 2, so this process is one of several, .*without torchrun"):
-        train(config, tmp_path / "run") if name == "train" else learning_curve(config, tmp_path / "run")
+        train(given, tmp_path / "run") if name == "train" else learning_curve(given, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -27,7 +27,7 @@ from hyperspan.training.run import check_files, train
 from hyperspan.training.tuning import best_temperature, best_value
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR
-from tests.training.test_loop import same_result
+from tests.support.runs import same_result
 
 SMALL = ["encoder.hidden=8", "encoder.span_hidden=8", "words.dimension=8", "words.vectors=", "training.start="]
 QUICK = [*SMALL, "characters.encoder=none", "training.batch_size=4", "training.epochs=2", "training.learning_rate=0.02"]

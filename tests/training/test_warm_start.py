@@ -27,7 +27,7 @@ from hyperspan.training.run import train
 from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR
-from tests.training.test_loop import same_result, train_command
+from tests.support.runs import same_result, train_command
 
 PLAIN = [
     *("training.schedule=constant", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),

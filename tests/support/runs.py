@@ -1,0 +1,55 @@
+"""A run that trains in a moment, and whether two of them ended alike."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import torch
+
+from hyperspan.nn.tensors import read_tensors
+from hyperspan.training.loop import CHECKPOINT
+from tests.support.models import HARBOUR
+from tests.support.process import hyperspan
+
+CONFIG = f"""
+[data]
+train = "{HARBOUR}"
+dev = "{HARBOUR}"
+
+[words]
+dimension = 10
+
+[characters]
+encoder = "cnn"
+hidden = 5
+
+[encoder]
+hidden = 12
+span_hidden = 12
+input_dropout = 0.2
+
+[training]
+lm_loss_weight = 0.05
+epochs = 4
+batch_size = 4
+learning_rate = 0.01
+ema_decay = 0.9
+schedule = "cosine"
+warmup_epochs = 0.5
+weight_decay = 0.001
+"""
+
+
+def train_command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command, in a process."""
+    return hyperspan("train", *map(str, arguments), "--device", "cpu")
+
+
+def same_result(one: Path, other: Path) -> bool:
+    """Whether two runs ended with the same bits: model, averages and the state of the optimizer."""
+    first, state = read_tensors(one / CHECKPOINT)
+    second, other_state = read_tensors(other / CHECKPOINT)
+    equal = first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+    models = [(folder / "model.safetensors").read_bytes() for folder in (one, other)]
+    return equal and state == other_state and models[0] == models[1]
