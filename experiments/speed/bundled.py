@@ -31,7 +31,7 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.kernels.threads import use_threads
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.assembly import assemble
+from hyperspan.runtime.documents import assemble
 from hyperspan.runtime.folders import bundled_models
 from hyperspan.runtime.loading import load
 from hyperspan.types import Sentence

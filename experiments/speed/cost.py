@@ -21,7 +21,7 @@ from hyperspan.config import Config
 from hyperspan.nn import new_model
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.batching import shuffled_batches
+from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.training.data import read_train
 from hyperspan.training.defaults import CorpusFacts, fitted, typical
 from hyperspan.training.run import choose_device

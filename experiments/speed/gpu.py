@@ -20,7 +20,7 @@ from experiments.speed.measure import Call, in_turns, on_gpu
 from experiments.speed.paper_model import batches_for, decoder, necessary_operations, paper_model, trainer_for
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer
-from hyperspan.runtime.batching import shuffled_batches
+from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence
 

@@ -16,7 +16,7 @@ from hyperspan.nn.batch import Batch
 from hyperspan.nn.model import Model
 from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.nn.spans import SpanLinear
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.training.loop import Trainer
 from hyperspan.types import Sentence

@@ -22,7 +22,7 @@ from experiments.study.studies import DISCONTINUOUS
 from hyperspan.config import Config
 from hyperspan.nn import Model, new_model
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.batching import shuffled_batches
+from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.training.data import read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.loop import Trainer

@@ -26,7 +26,7 @@ from experiments.speed.measure import (
     peak_memory,
 )
 from experiments.speed.paper_model import necessary_operations, paper_model, trainer_for
-from hyperspan.runtime.batching import shuffled_batches
+from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.types import Sentence
 
 BATCHES = 6

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from hyperspan.errors import InputError
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.assembly import SentencePrediction
+from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence

@@ -11,7 +11,7 @@ from hyperspan.config import Config
 from hyperspan.errors import LabelError
 from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.batch import collate
-from hyperspan.runtime.batching import shuffled_batches
+from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence
 

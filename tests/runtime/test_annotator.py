@@ -20,12 +20,11 @@ from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
 from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.assembly import SentencePrediction
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.documents import Failure, SentencePrediction
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.runtime.loading import load
-from hyperspan.runtime.streams import Failure
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.models import TEXT, TRAINING, small_model

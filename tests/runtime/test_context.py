@@ -18,8 +18,8 @@ from hyperspan.evaluation import evaluate_model
 from hyperspan.nn import load_model, new_model
 from hyperspan.nn.compact import compact
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.decoding import first_alike
 from hyperspan.runtime.loading import load
-from hyperspan.runtime.prediction import first_alike
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.run import train

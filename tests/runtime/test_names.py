@@ -13,7 +13,7 @@ from hyperspan.errors import InputError, LabelError
 from hyperspan.nn import load_model, new_model, save_model
 from hyperspan.nn.compact import compact
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.catalog import CatalogEntry
+from hyperspan.runtime.folders import CatalogEntry
 from hyperspan.runtime.loading import load
 from hyperspan.runtime.model import RuntimeModel
 from hyperspan.types import Document, Mention, Sentence

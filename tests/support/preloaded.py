@@ -9,7 +9,7 @@ from hyperspan.cli import COMMANDS
 
 for name in COMMANDS:
     import_module(f"hyperspan.cli.{name}")
-for name in ("hyperspan.runtime.prediction", "hyperspan.training.run", "rich.table", "typer.rich_utils"):
+for name in ("hyperspan.runtime.decoding", "hyperspan.training.run", "rich.table", "typer.rich_utils"):
     import_module(name)
 import_module("torch._dynamo")  # which every optimizer imports
 gc.collect()

@@ -20,14 +20,12 @@ from hyperspan.bulk.requests import Answer, BatchRequest, Computer, ModelFacts, 
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.errors import CardWarning, InputError
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.assembly import SentencePrediction
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import RowOrder, batches_by_length, word_arrays
 from hyperspan.runtime.cards import ModelCard
-from hyperspan.runtime.collation import RowOrder, word_arrays
 from hyperspan.runtime.constraints import Constraints
-from hyperspan.runtime.decoding import decode
+from hyperspan.runtime.decoding import decode, first_alike
+from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.runtime.prediction import first_alike
 from hyperspan.runtime.pronouns import leave_out_pronouns
 from hyperspan.structures.mentions import MentionSets, NotSupportedError
 from hyperspan.structures.places import Places

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hyperspan.config import DiscontinuousConfig
-from hyperspan.runtime.collation import RowOrder, WordArrays
+from hyperspan.runtime.batches import RowOrder, WordArrays
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.places import Places
 from hyperspan.text.tokenize import Tokenizer

@@ -13,8 +13,7 @@ import typer
 from hyperspan import __version__, kernels
 from hyperspan.cli.output import print_json
 from hyperspan.errors import HyperspanError
-from hyperspan.runtime.catalog import CatalogEntry
-from hyperspan.runtime.folders import bundled_models
+from hyperspan.runtime.folders import CatalogEntry, bundled_models
 
 EXTRAS = {
     "parquet": ("pyarrow",),

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hyperspan.cli.output import print_json
-from hyperspan.runtime.catalog import CatalogEntry, catalog
+from hyperspan.runtime.folders import CatalogEntry, catalog
 
 PLAIN_WIDTH = 120
 """The table width if the output is not a terminal."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.decoding import AnyMentionSets, MentionDistribution
 from hyperspan.runtime.interface import InferenceModel
 from hyperspan.runtime.options import DecodingOptions

@@ -9,8 +9,8 @@ from attrs import evolve, frozen
 from hyperspan.errors import HyperspanError
 from hyperspan.labelling.queue import QueueItem
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.assembly import SentencePrediction
 from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.discontinuous_limits import too_large
 from hyperspan.types import Mention, Sentence

@@ -17,8 +17,7 @@ from hyperspan.errors import InputError
 from hyperspan.labelling.pool import Candidate, Pool
 from hyperspan.labelling.uncertainty import Criterion, criterion_of, measure
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.assembly import assemble
-from hyperspan.runtime.streams import windows
+from hyperspan.runtime.documents import assemble, windows
 from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document
 
 DEFAULT_COUNT = 100

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hyperspan.errors import InputError
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.interface import InferenceModel
 from hyperspan.structures.mentions import NotSupportedError
 from hyperspan.structures.places import Places

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels.transfer import to_device
-from hyperspan.runtime.collation import RowOrder, WordArrays, word_arrays
+from hyperspan.runtime.batches import RowOrder, WordArrays, word_arrays
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

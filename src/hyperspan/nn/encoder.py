@@ -138,7 +138,7 @@ class Encoder(nn.Module, ABC):
 
     @property
     def reads_ids(self) -> bool:
-        """Whether the output of :mod:`hyperspan.runtime.collation` is enough as a batch."""
+        """Whether the output of :mod:`hyperspan.runtime.batches` is enough as a batch."""
         return False
 
     @property

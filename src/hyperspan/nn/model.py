@@ -130,7 +130,7 @@ class Model(nn.Module, InferenceModel):
 
     @property
     def reads_ids(self) -> bool:
-        """Whether `distribution_of` accepts batches collated by :mod:`hyperspan.runtime.collation`."""
+        """Whether `distribution_of` accepts batches collated by :mod:`hyperspan.runtime.batches`."""
         return False
 
     def collate(self, sentences: Sequence[Sentence]) -> Batch:

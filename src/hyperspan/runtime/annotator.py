@@ -18,13 +18,12 @@ from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.documents import with_context
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
-from hyperspan.runtime.assembly import SentencePrediction, assemble
 from hyperspan.runtime.cards import UNKNOWN, ModelCard
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
+from hyperspan.runtime.documents import Failure, SentencePrediction, assemble, attempt, windows
 from hyperspan.runtime.domain import DomainCheck, DomainFit
 from hyperspan.runtime.labels import check_marks_names, name_labels, shown_labels
 from hyperspan.runtime.options import DecodingOptions, Threshold, decoding_options
-from hyperspan.runtime.streams import Failure, attempt, windows
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.text.tokenize import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, trusted_document
@@ -318,7 +317,7 @@ class Annotator:
         constraints: Mapping[int, Constraints] | None = None,
     ) -> list[SentencePrediction]:
         """Predict each sentence, in order; the result does not depend on the batches."""
-        from hyperspan.runtime.prediction import predict
+        from hyperspan.runtime.decoding import predict
 
         return predict(self.model, sentences, options, constraints or {})
 

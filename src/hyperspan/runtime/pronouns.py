@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hyperspan.runtime.assembly import SentencePrediction
+from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.text.pronouns import is_pronoun
 from hyperspan.types import Mention, Sentence
 

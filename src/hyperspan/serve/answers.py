@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
 from hyperspan.render.hypergraph import draw_hypergraph
-from hyperspan.runtime.assembly import assemble
+from hyperspan.runtime.documents import assemble
 from hyperspan.serve.offsets import Offsets
 from hyperspan.types import Document, Mention, SentenceAlternatives
 
 if TYPE_CHECKING:
-    from hyperspan.runtime.assembly import SentencePrediction
+    from hyperspan.runtime.documents import SentencePrediction
     from hyperspan.runtime.domain import DomainFit
     from hyperspan.serve.calls import Call
     from hyperspan.serve.models import Served

@@ -26,7 +26,7 @@ from hyperspan.serve.problems import overloaded, shutting_down
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
-    from hyperspan.runtime.assembly import SentencePrediction
+    from hyperspan.runtime.documents import SentencePrediction
     from hyperspan.runtime.options import DecodingOptions
 
 ROUND = 4_000

@@ -26,7 +26,7 @@ from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.nn.folders import save_model
 from hyperspan.nn.model import Model
 from hyperspan.nn.tensors import read_tensors, write_tensors
-from hyperspan.runtime.batching import batches_by_length, shuffled_batches, split_evenly
+from hyperspan.runtime.batches import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.structures.mentions import fragments_of
 from hyperspan.training.checkpoint import (
     CHECKPOINT,

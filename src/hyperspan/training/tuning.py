@@ -36,7 +36,7 @@ from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.discontinuous_scores import DiscontinuousScores

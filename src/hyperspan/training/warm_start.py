@@ -22,7 +22,7 @@ from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.folders import check_learnable
 from hyperspan.nn.validation import check_start
 from hyperspan.plugins import ENCODERS
-from hyperspan.runtime.batching import batches_by_length
+from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.folders import folder_of
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.optimisation import LearntParameters

@@ -1,12 +1,15 @@
-"""Assemble the predictions of sentences into a document with mentions in characters."""
+"""Assemble the predictions of sentences into documents with mentions in characters, also from streams of texts of which
+some may fail."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hyperspan.corpora.documents import by_characters
 from hyperspan.corpora.results import without_mention_metadata
+from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.types import (
     Document,
@@ -68,3 +71,43 @@ def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> S
 def _candidates(text: str, sentence: Sentence, found: SentencePrediction) -> list[Mention]:
     in_order = sorted(found.candidates, key=lambda one: (one.start, -one.end, one.label, one.fragments))
     return [by_characters(mention, sentence.offsets, text) for mention in in_order]
+
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A text that cannot be annotated, with its exception."""
+
+    given: str | Document
+    error: BaseException
+
+
+def attempt(given: str | Document, function: Callable[[], _Result]) -> _Result | Failure:
+    """Return the result of a function or its failure; exceptions that end the program are raised."""
+    try:
+        return function()
+    except EXIT_EXCEPTIONS:
+        raise
+    except BaseException as error:  # native code raises more than Exception
+        return Failure(given, error)
+
+
+def windows(items: Iterable[_Item], words_in: Callable[[_Item], int], words: int) -> Iterator[list[_Item]]:
+    """Group items into windows of about `words` words.
+
+    >>> list(windows(["a b", "", "c", "d"], lambda text: len(text.split()), words=4))
+    [['a b', ''], ['c', 'd']]
+    """
+    window: list[_Item] = []
+    held = 0
+    for item in items:
+        window.append(item)
+        held += words_in(item) + 1  # so that items without words fill a window too
+        if held >= words:
+            yield window
+            window, held = [], 0
+    if window:
+        yield window

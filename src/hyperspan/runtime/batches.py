@@ -1,4 +1,5 @@
-"""Convert sentences to arrays of ids without padding, in NumPy: processes that only prepare batches need no torch.
+"""Batches: which sentences form one, and their ids as arrays without padding, in NumPy. Processes that only prepare
+batches need no torch.
 
 The words of a batch are rows in the order that torch's `PackedSequence` uses: all first words, longest sentence first,
 then all second words, and so on.
@@ -6,11 +7,13 @@ then all second words, and so on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from hyperspan.kernels.choice import BATCH_ENTRIES
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
@@ -94,3 +97,52 @@ def word_arrays(
         characters=spelled.astype(np.int32, copy=False),
         character_counts=counts,
     )
+
+
+T = TypeVar("T")
+MAX_BATCH_WORDS = 20_000
+"""The maximal sentences × words of a batch, which is the effective limit for short sentences."""
+
+
+def shuffled_batches(lengths: Sequence[int], batch_size: int, seed: int) -> Iterator[list[int]]:
+    """Yield every index once, in batches of sentences of similar length, in an order that depends on the seed.
+
+    >>> [sorted(batch) for batch in shuffled_batches([1, 9, 2, 8], 2, seed=0)]
+    [[0, 2], [1, 3]]
+    """
+    chance = random.Random(seed)
+    noise = [length * chance.uniform(0.9, 1.1) + chance.random() for length in lengths]
+    order = sorted(range(len(lengths)), key=noise.__getitem__)
+    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+    chance.shuffle(batches)
+    yield from batches
+
+
+def split_evenly(items: list[T], most: int) -> list[list[T]]:
+    """Split items, in order, into as few parts of at most `most` as possible, all of similar size.
+
+    >>> split_evenly([1, 2, 3, 4, 5], 4), split_evenly([], 4)
+    ([[1, 2, 3], [4, 5]], [])
+    """
+    count = -(-len(items) // max(most, 1))
+    size = -(-len(items) // max(count, 1))
+    return [items[first : first + size] for first in range(0, len(items), max(size, 1))]
+
+
+def batches_by_length(
+    lengths: Sequence[int], max_width: int | None = None, limit: int = BATCH_ENTRIES
+) -> Iterator[list[int]]:
+    """Yield batches of indices of sentences of similar length, longest first, without empty sentences.
+
+    Padded to its longest sentence, a batch has at most `limit` entries, or it is a single longer sentence.
+
+    >>> list(batches_by_length([2, 9, 0, 3, 8], limit=100))
+    [[1], [4], [3, 0]]
+    """
+    order = sorted((index for index, length in enumerate(lengths) if length), key=lambda index: -lengths[index])
+    first = 0
+    while first < len(order):
+        length = lengths[order[first]]
+        size = max(min(limit // (length * min(max_width or length, length)), MAX_BATCH_WORDS // length), 1)
+        yield order[first : first + size]
+        first += size
