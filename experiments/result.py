@@ -13,8 +13,8 @@ import numpy as np
 
 from experiments.rows import Row
 from hyperspan.errors import InputError
+from hyperspan.evaluation.intervals import Counts
 from hyperspan.evaluation.scores import Score
-from hyperspan.evaluation.significance import Counts
 from hyperspan.files import Target
 from hyperspan.training.log import read_log
 

@@ -28,8 +28,7 @@ from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
-from hyperspan.evaluation.groups import discontinuous_only
-from hyperspan.evaluation.scores import sentence_counts
+from hyperspan.evaluation.scores import discontinuous_only, sentence_counts
 from hyperspan.nn import load_model
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator

@@ -12,7 +12,7 @@ import numpy as np
 from experiments.result import Result
 from experiments.rows import Row
 from hyperspan.errors import InputError
-from hyperspan.evaluation.significance import Counts, Difference, confidence, differences
+from hyperspan.evaluation.intervals import Counts, Difference, confidence, differences
 
 Results = Mapping[str, Sequence[Result]]
 """The finished seeds of rows, by their names."""

@@ -13,7 +13,7 @@ from experiments.rows import FOLDS, Row
 from experiments.study.studies import SECONDS, Study
 from experiments.summaries import Results
 from hyperspan.evaluation.counts import Score
-from hyperspan.evaluation.significance import Counts, differences
+from hyperspan.evaluation.intervals import Counts, differences
 from hyperspan.evaluation.tables import NO_VALUE, Section
 
 Found = Mapping[str, Results]

@@ -17,9 +17,8 @@ from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import evaluate_model, find_errors
 from hyperspan.evaluation.error_kinds import DIFFERENCES, ModelLimits, mention_differences
-from hyperspan.evaluation.error_records import error_lines
-from hyperspan.evaluation.errors import ErrorReport
-from hyperspan.evaluation.model_errors import model_errors
+from hyperspan.evaluation.errors import ErrorReport, error_lines
+from hyperspan.evaluation.models import model_errors
 from hyperspan.evaluation.set_probabilities import set_probabilities
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.evaluation.proportions import beta_cdf, beta_quantile, proportion_interval, student_quantile
+from hyperspan.evaluation.intervals import beta_cdf, beta_quantile, proportion_interval, student_quantile
 
 
 def at_least(hits: int, trials: int, rate: float) -> float:

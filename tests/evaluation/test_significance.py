@@ -13,7 +13,7 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import compare, confidence, differences
 from hyperspan.evaluation.comparison import Agreement
 from hyperspan.evaluation.counts import MEASURES, measures
-from hyperspan.evaluation.significance import (
+from hyperspan.evaluation.intervals import (
     PSEUDO_SENTENCES,
     Counts,
     bootstrap_intervals,

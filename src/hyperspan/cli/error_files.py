@@ -42,7 +42,7 @@ def write_error_file(
             made = {"hyperspan": __version__, "date": today()}
             file.writelines(iter_errors_page(found, title, {**about, **made}, systems))
         else:
-            from hyperspan.evaluation.error_records import error_lines
+            from hyperspan.evaluation.errors import error_lines
 
             file.writelines(error_lines(found.errors))
     differences = sum(found.counts.values())

@@ -269,7 +269,7 @@ def _score_model(
 
 
 def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None, names: bool) -> ErrorReport:
-    from hyperspan.evaluation.model_errors import model_errors
+    from hyperspan.evaluation.models import model_errors
 
     known = annotator.name_labels if names else annotator.labels
     types = [label for label in known if labels is None or label in labels]

@@ -62,7 +62,7 @@ def stats(
 
 def _rows_of_parts(counts: list[Statistics]) -> list[list[str]]:
     """Return the rows on discontinuous mentions: their sentences, parts and gaps, and the widest of each."""
-    from hyperspan.evaluation.groups import GAPS, PARTS, group
+    from hyperspan.evaluation.scores import GAPS, PARTS, group
 
     rows = [["  sentences with one", *(f"{found.sentences_with_discontinuous:,}" for found in counts)]]
     parts = {name: largest for name, largest in PARTS.items() if largest > 1}

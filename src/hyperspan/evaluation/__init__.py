@@ -6,9 +6,9 @@ from hyperspan.evaluation.comparison import Comparison, compare
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.error_kinds import MentionDifference
 from hyperspan.evaluation.errors import ErrorReport, SentenceErrors, find_errors
+from hyperspan.evaluation.intervals import Confidence, Difference, confidence, differences
 from hyperspan.evaluation.models import Evaluated, evaluate_model
 from hyperspan.evaluation.scores import Report, Slice, evaluate
-from hyperspan.evaluation.significance import Confidence, Difference, confidence, differences
 
 __all__ = [
     "Aligned",

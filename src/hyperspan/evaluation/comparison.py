@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import Scorable, sentences_to_score
 from hyperspan.evaluation.counts import Counts, sentence_counts
-from hyperspan.evaluation.groups import discontinuous_only, has_discontinuous
-from hyperspan.evaluation.significance import Difference, differences, too_few
+from hyperspan.evaluation.intervals import Difference, differences, too_few
+from hyperspan.evaluation.scores import discontinuous_only, has_discontinuous
 from hyperspan.types import Mention
 
 

@@ -13,8 +13,8 @@ from hyperspan.evaluation.agreement import AnnotatorAgreement, PairCounts
 from hyperspan.evaluation.calibration import Calibration
 from hyperspan.evaluation.comparison import Comparison, SubsetComparison
 from hyperspan.evaluation.counts import MEASURES, Score
+from hyperspan.evaluation.intervals import Confidence
 from hyperspan.evaluation.scores import Report, Slice
-from hyperspan.evaluation.significance import Confidence
 
 NO_VALUE = "–"
 """The cell of a fraction without a denominator."""

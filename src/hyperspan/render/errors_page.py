@@ -13,7 +13,7 @@ from html import escape
 from hyperspan.corpora.documents import by_characters
 from hyperspan.evaluation.error_kinds import DIFFERENCES, MentionDifference
 from hyperspan.evaluation.errors import ErrorReport, SentenceErrors
-from hyperspan.evaluation.groups import WIDTHS, width_group
+from hyperspan.evaluation.scores import WIDTHS, width_group
 from hyperspan.render.bars import BarWish, Colours, clean, excerpt, lay_out, padding, running_text
 from hyperspan.render.errors_style import errors_style
 from hyperspan.render.html import page_head

@@ -1,4 +1,4 @@
-"""Predict sentences in batches of similar length: from distributions over mention sets to mentions and probabilities."""
+"""Predict sentences in batches of similar length: decode distributions over mention sets into mentions."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hyperspan.config import AUTO, Config, CorpusConfig
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.evaluation.counts import Score
-from hyperspan.evaluation.significance import Confidence, confidence
+from hyperspan.evaluation.intervals import Confidence, confidence
 from hyperspan.nn import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.nn.handcrafted import options_of

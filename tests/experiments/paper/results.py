@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.result import Result
-from hyperspan.evaluation.significance import measures
+from hyperspan.evaluation.intervals import measures
 
 
 def result(row: str, seed: int, right: Sequence[int], gold: int = 2, predicted: int = 2, **others: object) -> Result:
