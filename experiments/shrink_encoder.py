@@ -25,7 +25,7 @@ from experiments.pretraining.texts import find_texts
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.files import Target
 from hyperspan.nn.hub import read_pretrained
-from hyperspan.text.tokenize import TOKENIZERS, Tokenizer
+from hyperspan.text.tokens import TOKENIZERS, Tokenizer
 
 EUROPEAN = 0x500
 """Characters below are Latin, Greek and Cyrillic letters, digits and signs."""

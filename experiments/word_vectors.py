@@ -30,7 +30,7 @@ from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.files import Target
 from hyperspan.kernels.threads import cpu_count
 from hyperspan.plugins import imported
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 
 SUFFIXES = (".npz", ".txt", ".txt.gz", ".vec", ".vec.gz")
 """The file suffixes of vectors; .vec has a header line with the size, .txt has none (GloVe)."""

@@ -14,7 +14,7 @@ from experiments.pretraining.texts import Lines, parts_of, token_lines
 from hyperspan.config import TransformerConfig
 from hyperspan.errors import InputError
 from hyperspan.nn.subwords import SubwordTokenizer
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 
 
 class SubwordStream(NamedTuple):

@@ -14,7 +14,7 @@ from hyperspan.corpora.registry import UnknownFormatError, read_corpus
 from hyperspan.errors import InputError
 from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.text.sentences import split_text
-from hyperspan.text.tokenize import Tokenizer, tokenize_all
+from hyperspan.text.tokens import Tokenizer, tokenize_all
 from hyperspan.types import Document
 
 PART = 2**20

@@ -14,7 +14,7 @@ from hyperspan.errors import InputError
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 

@@ -19,7 +19,7 @@ from hyperspan.corpora.four_lines import read_four_lines
 from hyperspan.corpora.genia_xml import read_genia_xml
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.errors import CorpusError, InputError
-from hyperspan.text.genia import genia_tokens
+from hyperspan.text.tokens import genia_tokens
 from hyperspan.types import Document, Sentence
 from tests.support.data import data_path
 from tests.support.formats import read_noting

@@ -14,7 +14,7 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, evaluate, evaluate_model
 from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, RecognizerOptions, SentenceRecognizer
 from hyperspan.runtime.loading import load
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
 
 TEXT = "The Seattle zoo opened. Nobody from Seattle came."

@@ -16,7 +16,7 @@ from hyperspan.labelling.queue import LabellingTexts, QueueItem
 from hyperspan.labelling.session import open_session
 from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.text.tokenize import WORDS
+from hyperspan.text.tokens import WORDS
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.coordination import coordination_annotator, coordination_model
 from tests.support.models import TRAINING, small_model

@@ -20,7 +20,7 @@ from hyperspan.labelling.decisions import ACTIONS, WITH_MENTION, Decision, ItemS
 from hyperspan.labelling.queue import LabellingTexts
 from hyperspan.labelling.session import LabellingSession, StaleRevisionError, log_of, open_session
 from hyperspan.labelling.snapshot import Snapshot
-from hyperspan.text.tokenize import WORDS
+from hyperspan.text.tokens import WORDS
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Mention
 
 GIVEN = [Document("Ada left. Bo slept here.", id="zoo"), Document("Oz is far.", id="oz", metadata={"pmid": 7})]

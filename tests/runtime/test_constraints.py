@@ -8,7 +8,7 @@ from hyperspan.config import DiscontinuousConfig
 from hyperspan.errors import SpanError
 from hyperspan.runtime.constraints import Constraints, constraints_by_sentence
 from hyperspan.text.sentences import iter_sentences
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Span
 
 FINDS = DiscontinuousConfig(parts=2, gap=4, later_width=2)

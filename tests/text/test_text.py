@@ -12,8 +12,7 @@ from hyperspan import kernels
 from hyperspan.errors import InputError
 from hyperspan.kernels import tokens_c
 from hyperspan.text import TOKENIZERS, Tokenizer, split_text, tokenize
-from hyperspan.text.genia import SPACE
-from hyperspan.text.scripts import EXTENDING, UNSPACED, units
+from hyperspan.text.tokens import EXTENDING, SPACE, UNSPACED, units
 
 ODD = st.sampled_from(
     [

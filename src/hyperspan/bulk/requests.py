@@ -13,7 +13,7 @@ from hyperspan.config import DiscontinuousConfig
 from hyperspan.runtime.batches import RowOrder, WordArrays
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.places import Places
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Sentence
 
 NOWHERE = Places(np.zeros((0, 4), dtype=np.int32), np.zeros(0, dtype=np.float32))

@@ -15,7 +15,7 @@ from attrs import evolve
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.text.sentences import cut_long, sentence_of, sentence_spans, token_spans
-from hyperspan.text.tokenize import WORDS, Tokenizer
+from hyperspan.text.tokens import WORDS, Tokenizer
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span, trusted_mention
 
 IN_NO_SENTENCE = "mention that is in no sentence kept by its characters alone"

@@ -29,7 +29,7 @@ from hyperspan.corpora.documents import by_tokens, cut_at_mentions
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.corpora.trimming import joined, without_space
 from hyperspan.text.sentences import sentence_of, token_spans
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
 
 Types = Literal["five", "raw"]
@@ -57,7 +57,7 @@ def read_genia_xml(
     Args:
         types: "five" keeps DNA, RNA, protein (with all their subtypes), cell_line and cell_type, as Finkel & Manning
             (2009) and all later work on nested mentions in GENIA do; "raw" keeps every type under its original name.
-        tokenizer: one of :data:`hyperspan.text.tokenize.TOKENIZERS`; "split" tokenises like the 4-line files.
+        tokenizer: one of :data:`hyperspan.text.tokens.TOKENIZERS`; "split" tokenises like the 4-line files.
         coordination: "parts" reads each member of a coordinated term as a separate mention, discontinuous if its parts
             are apart; "span" reads the whole as one mention of each of its types, like the 4-line files.
 

@@ -1,5 +1,5 @@
-"""Score a model on annotated documents, whose mentions it does not see, with its speed and calibration; and list what it
-gets wrong, with its probabilities.
+"""Score a model on annotated documents, whose mentions it does not see, with its speed and calibration, and list what
+it gets wrong, with its probabilities.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, erro
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.evaluation.set_probabilities import set_probabilities
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.text.tokenize import WORDS, Tokenizer
+from hyperspan.text.tokens import WORDS, Tokenizer
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention, Sentence, Span
 
 if TYPE_CHECKING:
-    from hyperspan.text.tokenize import Tokenizer
+    from hyperspan.text.tokens import Tokenizer
 
 ALIGNMENTS = ("expand", "contract", "strict")
 """For a mention that begins or ends inside a token: take all tokens it touches, only those inside it, or drop it."""

@@ -19,7 +19,7 @@ from hyperspan.labelling.session import LabellingSession, log_of, open_session
 from hyperspan.labelling.snapshot import Snapshot
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.loading import load
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document
 
 

@@ -12,7 +12,7 @@ from hyperspan.corpora.documents import with_context, with_sentences
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
 
 CONTEXT_CHARACTERS = 400

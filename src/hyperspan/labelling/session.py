@@ -18,7 +18,7 @@ from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
 from hyperspan.labelling.decisions import DONE, OPEN, PARTIAL, SKIPPED, Decision, ItemState
 from hyperspan.labelling.log import Event, EventLog
 from hyperspan.labelling.queue import LabellingTexts, extended
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Mention
 
 MOST_CHARACTERS = 100

@@ -30,7 +30,7 @@ from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -11,7 +11,7 @@ from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.model import Model
 from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
-from hyperspan.text.tokenize import TOKENIZERS
+from hyperspan.text.tokens import TOKENIZERS
 
 
 def validate(config: Config) -> None:

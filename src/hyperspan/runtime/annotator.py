@@ -25,7 +25,7 @@ from hyperspan.runtime.domain import DomainCheck, DomainFit
 from hyperspan.runtime.labels import check_marks_names, name_labels, shown_labels
 from hyperspan.runtime.options import DecodingOptions, Threshold, decoding_options
 from hyperspan.text.sentences import iter_sentences
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, trusted_document
 
 if TYPE_CHECKING:

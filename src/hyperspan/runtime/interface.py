@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hyperspan.config import Config
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

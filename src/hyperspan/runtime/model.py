@@ -26,7 +26,7 @@ from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_e
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
 from hyperspan.runtime.weights import encoder_weights, expected_shapes
 from hyperspan.structures.segmental_calibration import TypeCalibration
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary, check_names_of
 from hyperspan.types import Sentence
 

@@ -17,7 +17,7 @@ from hyperspan.errors import InputError
 from hyperspan.nn.abilities import Abilities
 from hyperspan.plugins import MODELS
 from hyperspan.structures.expected_rates import ExpectedRates
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.training.distillation import context_of
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence
 

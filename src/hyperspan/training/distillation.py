@@ -32,7 +32,7 @@ from hyperspan.runtime.folders import folder_of
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.text.sentences import iter_sentences
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.objectives import MicroBatch
 from hyperspan.types import AnnotationScope, Sentence

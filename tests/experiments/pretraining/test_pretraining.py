@@ -29,7 +29,7 @@ from experiments.pretraining.texts import find_texts, parts_of, token_lines
 from hyperspan.cli import run_app
 from hyperspan.errors import HyperspanError
 from hyperspan.nn.hub import read_pretrained
-from hyperspan.text.tokenize import Tokenizer
+from hyperspan.text.tokens import Tokenizer
 from tests.support.growth import grows_linearly
 from tests.support.process import called
 

@@ -1,4 +1,4 @@
-/* Text to tokens: what the regular expressions of hyperspan/text/tokenize.py and hyperspan/text/genia.py say, alternative by
+/* Text to tokens: what the regular expressions of hyperspan/text/tokens.py and hyperspan/text/tokens.py say, alternative by
  * alternative, for text whose characters are all in the table of classes.
  *
  * The expressions need no backtracking: wherever one could be tried again in another way, that way cannot succeed either.
