@@ -9,7 +9,7 @@ from attrs import evolve
 
 import hyperspan
 from hyperspan.render.html import render_html
-from hyperspan.render.provenance import provenance
+from hyperspan.render.html import provenance
 
 EXAMPLES = Path(__file__).parent
 TEXTS = {"english": "everyday.txt", "craft": "article.txt", "genia": "biomedical.txt", "litbank": "literary.txt"}

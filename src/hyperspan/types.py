@@ -315,7 +315,7 @@ class Sentence(_PartlyAnnotated):
 
     def _repr_html_(self) -> str:
         """The sentence with a bar under the words of each mention, for notebooks."""
-        return imported("hyperspan.render.notebook:sentence_html")(self)
+        return imported("hyperspan.render.html:sentence_html")(self)
 
 
 def _with_texts(mentions: Iterable[Mention], document: Document) -> frozenset[Mention]:
@@ -423,7 +423,7 @@ class Document(_PartlyAnnotated):
 
     def _repr_html_(self) -> str:
         """The text with a bar under each mention, for notebooks."""
-        return imported("hyperspan.render.notebook:document_html")(self)
+        return imported("hyperspan.render.html:document_html")(self)
 
 
 # -- trusted values ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperspan.render.html import html_fragment, iter_html, render_html
 from hyperspan.render.layout import PALETTE, lanes
-from hyperspan.render.page_style import DARK, style_sheet
+from hyperspan.render.style import DARK, style_sheet
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 

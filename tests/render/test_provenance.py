@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from hyperspan.errors import InputError
-from hyperspan.render.provenance import provenance, today
+from hyperspan.render.html import provenance, today
 
 
 def test_the_day_is_that_of_source_date_epoch_where_it_is_set() -> None:
-    code = (
-        "from hyperspan.render.provenance import provenance; print(provenance('runs/mine', {'DNA': 0.25}, ['DNA'], 2))"
-    )
+    code = "from hyperspan.render.html import provenance; print(provenance('runs/mine', {'DNA': 0.25}, ['DNA'], 2))"
     environment = os.environ | {"SOURCE_DATE_EPOCH": "86400"}
     said = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

@@ -39,7 +39,7 @@ from hyperspan.corpora.tables import Columns
 from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
-from hyperspan.render.provenance import provenance, shown_name
+from hyperspan.render.html import provenance, shown_name
 from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.domain import DomainTally
 from hyperspan.runtime.folders import DEFAULT_MODEL, is_model

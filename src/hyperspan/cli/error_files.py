@@ -23,7 +23,7 @@ def check_error_file(name: str | None, option: str, force: bool) -> None:
         raise InputError(f"{option} {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
     Target(name, force).check()
     if name.removesuffix(".gz").endswith(PAGES):
-        from hyperspan.render.provenance import today
+        from hyperspan.render.html import today
 
         today()  # an error if the environment gives a day that is none
 
@@ -37,7 +37,7 @@ def write_error_file(
     with Target(name, force).open() as file:
         if name.removesuffix(".gz").endswith(PAGES):
             from hyperspan.render.errors_page import iter_errors_page
-            from hyperspan.render.provenance import today
+            from hyperspan.render.html import today
 
             made = {"hyperspan": __version__, "date": today()}
             file.writelines(iter_errors_page(found, title, {**about, **made}, systems))

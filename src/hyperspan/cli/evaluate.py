@@ -33,7 +33,7 @@ from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, require_plots
 from hyperspan.files import Target
-from hyperspan.render.provenance import shown_name
+from hyperspan.render.html import shown_name
 from hyperspan.runtime.folders import bundled_models
 from hyperspan.types import Document
 

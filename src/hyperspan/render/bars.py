@@ -19,7 +19,7 @@ import regex
 from rich.cells import cell_len
 
 from hyperspan.render.layout import PALETTE, BarPlace, shortest_first, stack
-from hyperspan.render.page_style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TICK
+from hyperspan.render.style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TICK
 from hyperspan.types import Mention
 
 LABEL_INTERVAL = 35

@@ -1,18 +1,26 @@
 """Documents as a web page: text that wraps at any width, with an unbroken bar below it for each mention.
 
 The page has no script and loads nothing. A table lists the same mentions for readers who do not see bars.
+A line says how it was made: model, selection of mentions, version, day. Notebooks show the same without the page.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
+from pathlib import Path, PurePath
 
+from hyperspan import __version__
+from hyperspan.corpora.documents import by_characters
+from hyperspan.errors import InputError
 from hyperspan.render.bars import Bar, Colours, bars_of, clean, excerpt, padding, probability, running_text
-from hyperspan.render.layout import words_of
-from hyperspan.render.page_style import style_sheet
-from hyperspan.types import Document, SentenceAlternatives
+from hyperspan.render.layout import spaced_text, words_of
+from hyperspan.render.style import style_sheet
+from hyperspan.runtime.options import ANY_LABEL, DEFAULT_THRESHOLD
+from hyperspan.types import Document, Sentence, SentenceAlternatives
 
 THIN_NOTE = "Thin bars are mentions without room for a label. The table lists them."
 
@@ -23,7 +31,7 @@ def render_html(
     """Render documents as a self-contained HTML page, with a bar under the text of each mention.
 
     The given `labels` get the first colours, in their order. `about` is a line below the title that says how the page
-    was made, for example from :func:`hyperspan.render.provenance.provenance`.
+    was made, for example from :func:`hyperspan.render.html.provenance`.
 
     >>> from hyperspan import Document, Mention, render_html
     >>> mentions = [Mention(0, 15, "FAC"), Mention(4, 11, "GPE", probability=0.9)]
@@ -120,3 +128,82 @@ def _sets(text: str, alternatives: SentenceAlternatives) -> str:
         rows.append(f"<tr><td>{ranked.probability:.3f}<td>{' · '.join(named) or 'no mentions'}")
     words = escape(text[alternatives.start : alternatives.end])
     return f"<p><bdi>{words}</bdi></p><table><tbody>{''.join(rows)}</tbody></table>"
+
+
+def today() -> str:
+    """The day in UTC; that of SOURCE_DATE_EPOCH if set, so that the same input gives the same file."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    try:
+        moment = datetime.fromtimestamp(int(given), UTC) if given.isdecimal() else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):  # which one depends on the system
+        raise InputError(
+            f"SOURCE_DATE_EPOCH is {given:.40}, which is no day before the year 10000; give seconds since 1970, or unset it"
+        ) from None
+    return moment.date().isoformat()
+
+
+def shown_name(path: str) -> str:
+    """The last part of a path; of a relative path to a folder, such as ``.``, the name of that folder.
+
+    >>> shown_name("runs/mine"), shown_name("genia"), shown_name("runs/mine/seed-1/..")
+    ('mine', 'genia', 'mine')
+    """
+    name = PurePath(path).name
+    return name if name not in ("", "..") else Path(path).resolve().name or path
+
+
+def provenance(
+    model: str,
+    thresholds: Mapping[str, float] | None = None,
+    types: Iterable[str] = (),
+    constraints: int = 0,
+    day: str = "",
+    *,
+    names: bool = False,
+    pronouns: bool = True,
+) -> str:
+    """The sentence below the title of a page on how it was made.
+
+    >>> provenance("genia", {"*": 0.3, "DNA": 0.1}, day="2026-11-16").replace(__version__, "1.0")
+    'Model genia; every mention at least this probable: 0.3, DNA 0.1; hyperspan 1.0; 2026-11-16.'
+    """
+    chosen = "the most probable set"
+    if thresholds is not None:
+        others = thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)
+        named = (f"{label} {least:g}" for label, least in thresholds.items() if label != ANY_LABEL)
+        chosen = f"every mention at least this probable: {', '.join([f'{others:g}', *named])}"
+    said = [f"Model {shown_name(model)}", chosen]
+    if labels := ", ".join(types):
+        said.append(f"types {labels}")
+    if names:
+        said.append("names alone")
+    if not pronouns:
+        said.append("without pronouns")
+    if constraints:
+        said.append(f"{constraints} constraint{'s' if constraints > 1 else ''}")
+    return "; ".join([*said, f"hyperspan {__version__}", day or today()]) + "."
+
+
+MAX_CHARACTERS = 20_000
+"""The maximum number of characters shown. A notebook stores all its output, and large pages slow the browser down."""
+
+
+def document_html(document: Document) -> str:
+    """The document with its mentions; only the beginning of a long one, with a note.
+
+    >>> html = document_html(Document("two zoos " * 5000))
+    >>> html.endswith("the first 20,000 of 45,000 characters; render_html shows all</p>\\n")
+    True
+    """
+    if len(document.text) <= MAX_CHARACTERS:
+        return html_fragment(document)
+    inside = [mention for mention in document.mentions if mention.end <= MAX_CHARACTERS]
+    shown = html_fragment(Document(document.text[:MAX_CHARACTERS], inside, id=document.id))
+    return f"{shown}<p>the first {MAX_CHARACTERS:,} of {len(document.text):,} characters; render_html shows all</p>\n"
+
+
+def sentence_html(sentence: Sentence) -> str:
+    """The sentence with its mentions; tokens are separated by spaces unless their offsets show none."""
+    text, offsets = spaced_text(sentence)
+    visible = [mention for mention in sentence.mentions if offsets[mention.start][0] < offsets[mention.end - 1][1]]
+    return html_fragment(Document(text, [by_characters(mention, offsets) for mention in visible]))

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from hyperspan.render.bars import Colours, bars_of, running_text
 from hyperspan.render.layout import PALETTE, lanes, stack
-from hyperspan.render.page_style import DARK
+from hyperspan.render.style import DARK
 from hyperspan.serve.pages import STATIC
 from hyperspan.types import Mention
 from tests.serve.page.reader import NEEDS

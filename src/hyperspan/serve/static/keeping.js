@@ -40,7 +40,7 @@ function settings(view) {
   return { model: model.name, threshold, types, names, pronouns, require: constrained("require"), forbid: constrained("forbid") };
 }
 
-/** The same in words, with the version and the day, as render/provenance.py has it. */
+/** The same in words, with the version and the day, as render/html.py has it. */
 function aboutRun(view) {
   const least = [["*", view.least], ...Object.entries(view.byLabel)].map(([label, at]) => (label === "*" ? `${at}` : `${label} ${at}`));
   const chosen = view.mode === "set" ? "the most probable set" : `every mention at least this probable: ${least.join(", ")}`;
