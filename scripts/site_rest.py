@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.labelling.views import LabellingDesk
 from hyperspan.serve.app import Routes
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.service import Service

@@ -20,7 +20,7 @@ import pytest
 from hyperspan.corpora import read_corpus
 from hyperspan.labelling.decisions import Decision
 from hyperspan.labelling.log import EventLog
-from hyperspan.labelling.opening import LabellingSettings, open_desk
+from hyperspan.labelling.views import LabellingSettings, open_desk
 from hyperspan.nn import save_model
 from hyperspan.types import Mention
 from tests.serve.running import until

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from hyperspan.labelling import desk as desks
 from hyperspan.labelling import rounds
-from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.labelling import views as desks
 from hyperspan.labelling.drafts import NO_DRAFT, Draft
-from hyperspan.labelling.queue import QueueItem
 from hyperspan.labelling.rounds import RoundSettings, TrainingRounds
+from hyperspan.labelling.texts import QueueItem
+from hyperspan.labelling.views import LabellingDesk
 from tests.labelling.test_session import opened
 
 

@@ -11,9 +11,9 @@ from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.labelling.drafts import CANDIDATES, Drafter
-from hyperspan.labelling.order import ranked
-from hyperspan.labelling.queue import LabellingTexts, QueueItem
 from hyperspan.labelling.session import open_session
+from hyperspan.labelling.texts import LabellingTexts, QueueItem
+from hyperspan.labelling.views import ranked
 from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.text.tokens import WORDS

@@ -17,9 +17,9 @@ from hyperspan.corpora import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.labelling.decisions import ACTIONS, WITH_MENTION, Decision, ItemState
-from hyperspan.labelling.queue import LabellingTexts
+from hyperspan.labelling.output import Snapshot
 from hyperspan.labelling.session import LabellingSession, StaleRevisionError, log_of, open_session
-from hyperspan.labelling.snapshot import Snapshot
+from hyperspan.labelling.texts import LabellingTexts
 from hyperspan.text.tokens import WORDS
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Mention
 

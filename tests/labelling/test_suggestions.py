@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
-from hyperspan.labelling.near_duplicates import ALIKE, PairIndex, similarity, word_pairs
-from hyperspan.labelling.pool import KEPT, Candidate, Pool
-from hyperspan.labelling.suggestions import Suggestion, rank
-from hyperspan.labelling.uncertainty import CRITERIA, measure
+from hyperspan.labelling.candidates import ALIKE, KEPT, Candidate, PairIndex, Pool, similarity, word_pairs
+from hyperspan.labelling.suggestions import CRITERIA, Suggestion, measure, rank
 from hyperspan.nn import load_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import PRETRAINED

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.labelling.views import LabellingDesk
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.app import create_app
 from hyperspan.serve.logs import ACCESS

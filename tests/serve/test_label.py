@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hyperspan.corpora import read_corpus
-from hyperspan.labelling.opening import LabellingSettings, open_desk
+from hyperspan.labelling.views import LabellingSettings, open_desk
 from hyperspan.nn import save_model
 from hyperspan.runtime.loading import load
 from hyperspan.serve.label_schema import ConflictResponse, DecisionResponse, LabelItem, LabelSessionResponse

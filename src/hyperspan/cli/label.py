@@ -93,8 +93,8 @@ def label(
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     problems = Problems(on_error)
     documents = read_inputs(given, from_, columns, problems, parse_options(option))
-    from hyperspan.labelling.opening import LabellingSettings, open_desk
     from hyperspan.labelling.rounds import RoundSettings
+    from hyperspan.labelling.views import LabellingSettings, open_desk
     from hyperspan.serve.run import label as serve
 
     rounds = None

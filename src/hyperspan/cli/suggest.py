@@ -68,8 +68,7 @@ def suggest(
     columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
     problems = Problems(on_error)
     documents = read_inputs(given or [], from_, columns, problems, parse_options(option))
-    from hyperspan.labelling.suggestions import DEFAULT_COUNT, rank
-    from hyperspan.labelling.uncertainty import criterion_of
+    from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
     from hyperspan.runtime.loading import load
 
     criterion = criterion_of(by)

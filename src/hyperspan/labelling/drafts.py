@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Set
 from attrs import evolve, frozen
 
 from hyperspan.errors import HyperspanError
-from hyperspan.labelling.queue import QueueItem
+from hyperspan.labelling.texts import QueueItem
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.documents import SentencePrediction

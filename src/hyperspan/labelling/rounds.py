@@ -23,8 +23,8 @@ from hyperspan.errors import HyperspanError, InputError, counted, require_torch
 from hyperspan.files import Target
 from hyperspan.kernels.threads import cpu_count
 from hyperspan.labelling.decisions import DONE
+from hyperspan.labelling.output import labelled_document, written
 from hyperspan.labelling.session import LabellingSession
-from hyperspan.labelling.snapshot import labelled_document, written
 from hyperspan.runtime.folders import folder_of
 from hyperspan.toml import to_toml
 from hyperspan.types import Document

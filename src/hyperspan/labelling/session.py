@@ -1,6 +1,6 @@
 """A labelling session: the state that results from replaying the events of its log.
 
-The log is the only storage: opening it again restores the session. :mod:`hyperspan.labelling.snapshot` derives the
+The log is the only storage: opening it again restores the session. :mod:`hyperspan.labelling.output` derives the
 output from it.
 """
 
@@ -17,7 +17,7 @@ from attrs import evolve
 from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
 from hyperspan.labelling.decisions import DONE, OPEN, PARTIAL, SKIPPED, Decision, ItemState
 from hyperspan.labelling.log import Event, EventLog
-from hyperspan.labelling.queue import LabellingTexts, extended
+from hyperspan.labelling.texts import LabellingTexts, extended
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Mention
 

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from hyperspan import __version__
 from hyperspan.errors import InputError
-from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.labelling.views import LabellingDesk
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.options import parse_thresholds
 from hyperspan.serve.bodies import LINES_TYPES, check_type, read

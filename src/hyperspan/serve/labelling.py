@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hyperspan.labelling.decisions import Decision
-from hyperspan.labelling.desk import LabellingDesk
 from hyperspan.labelling.session import StaleRevisionError
+from hyperspan.labelling.views import LabellingDesk
 from hyperspan.serve.bodies import read
 from hyperspan.serve.label_schema import DecisionRequest, LabelRequest, TokenMention, UndoRequest
 from hyperspan.serve.pages import page

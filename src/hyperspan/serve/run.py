@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hyperspan.errors import InputError
-from hyperspan.labelling.desk import LabellingDesk
+from hyperspan.labelling.views import LabellingDesk
 from hyperspan.serve.app import create_app
 from hyperspan.serve.hosts import is_loopback, name_of
 from hyperspan.serve.logs import LOG, log_to_standard_error

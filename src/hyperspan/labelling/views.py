@@ -1,0 +1,303 @@
+"""One person's labelling: a session that is opened or resumed, the order of its sentences, the model that drafts for
+them, and their JSON views.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from hyperspan.corpora.source import Problems
+from hyperspan.errors import InputError
+from hyperspan.labelling.decisions import DONE, OPEN, Decision, ItemState
+from hyperspan.labelling.drafts import NO_DRAFT, Draft, Drafter
+from hyperspan.labelling.log import peek_header
+from hyperspan.labelling.output import Snapshot
+from hyperspan.labelling.rounds import RoundSettings, TrainingRounds
+from hyperspan.labelling.session import LabellingSession, log_of, open_session
+from hyperspan.labelling.suggestions import CRITERIA, rank
+from hyperspan.labelling.texts import LabellingTexts, QueueItem, span_of
+from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.loading import load
+from hyperspan.text.tokens import Tokenizer
+from hyperspan.types import Document, Mention, Sentence
+
+KEPT_DRAFTS = 100
+"""The number of most recently shown sentences whose drafts are cached."""
+
+
+class LabellingDesk:
+    """One person's labelling. Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        session: LabellingSession,
+        drafter: Drafter,
+        snapshot: Snapshot,
+        rounds: RoundSettings | None = None,
+        by: str | None = None,
+    ):
+        self.session, self.drafter, self.snapshot, self._by = session, drafter, snapshot, by
+        self.items: dict[str, QueueItem] = {item.id: item for item in session.texts.items(drafter.annotator.context)}
+        self._drafts: OrderedDict[object, Draft] = OrderedDict()
+        self.rounds = TrainingRounds(session, rounds, self._use_round) if rounds is not None else None
+
+    def _use_round(self, number: int, folder: Path) -> None:
+        """Draft with the model of a training round from now on, and reorder the open sentences by it."""
+        drafter = evolve(self.drafter, name=str(folder), annotator=load(folder))
+        items = {item.id: item for item in self.session.texts.items(drafter.annotator.context)}
+        with self.session.lock:
+            self.session.use_model(drafter.name, number)
+            self.drafter, self.items = drafter, items
+            self._drafts.clear()
+        if order := list(reranked(self.session, drafter.annotator, self._by)):
+            self.session.reorder(order)
+
+    def close(self) -> None:
+        """End the session: all decisions are in the log and in the output."""
+        if self.rounds is not None:
+            self.rounds.close()
+        self.snapshot.close()
+        self.session.log.close()
+
+    # -- views -------------------------------------------------------------------------------------------------------
+
+    def overview(self, *, queue: bool = True) -> dict[str, Any]:
+        """The session as returned by /v1/label/session."""
+        session = self.session
+        with session.lock:
+            found: dict[str, Any] = {
+                "annotator": session.annotator,
+                "model": session.model,
+                "round": session.round,
+                "labels": list(session.labels),
+                "progress": session.progress(),
+                "draft": session.draft_agreement(),
+                "training": self.rounds.status() if self.rounds is not None else None,
+            }
+            return found | ({"queue": session.queue()} if queue else {})
+
+    def show(self, item: str) -> dict[str, Any]:
+        """A sentence as returned by /v1/label/items/ID."""
+        session = self.session
+        with session.lock:
+            session.check_item(item)
+            placed, state = self.items[item], session.state(item)
+            draft = self._draft(placed, state)
+            decided = [_shown(mention, how) for mention, how in state.decided.items()]
+            mentions = [*decided, *(_shown(mention, "draft") for mention in draft.mentions)]
+            return {
+                "id": item,
+                "document": {"id": session.texts.documents[placed.document].id, "index": placed.document},
+                "sentence": placed.sentence,
+                **session.texts.shown(placed),
+                "revision": session.revision(item),
+                "status": state.status,
+                "note": state.note,
+                "mentions": sorted(mentions, key=_order),
+                "candidates": [_candidate(mention) for mention in draft.candidates],
+                "history": [
+                    {"action": one.action, "annotator": one.annotator, "time": one.time} for one in state.history
+                ],
+            }
+
+    def _draft(self, item: QueueItem, state: ItemState) -> Draft:
+        """The model's draft given the decisions so far; empty for a complete sentence."""
+        if state.status == DONE:
+            return NO_DRAFT
+        labels = tuple(self.session.labels)
+        key = (item.id, labels, state.mentions, state.rejected)
+        if key not in self._drafts:
+            self._drafts[key] = self.drafter.draft(item, labels, state.mentions, state.rejected)
+            if len(self._drafts) > KEPT_DRAFTS:
+                self._drafts.popitem(last=False)
+        self._drafts.move_to_end(key)
+        return self._drafts[key]
+
+    # -- changes -----------------------------------------------------------------------------------------------------
+
+    def decide(self, item: str, decision: Decision, revision: int) -> dict[str, Any]:
+        """Record a decision, and return the view of the sentence after it."""
+        session = self.session
+        with session.lock:
+            session.check_item(item)
+            state = session.state(item)
+            if not state.history:
+                decision = evolve(decision, draft=frozenset(self._draft(self.items[item], state).mentions))
+            if decision.action == "complete":
+                shown = state.mentions | frozenset(self._draft(self.items[item], state).mentions)
+                decision = evolve(decision, shown=shown, labels=tuple(session.labels))
+            session.decide(item, decision, revision)
+            self._changed()
+            return self.show(item)
+
+    def undo(self) -> dict[str, Any] | None:
+        """Undo the last decision, and return the view of its sentence; None if there is none."""
+        with self.session.lock:
+            item = self.session.undo()
+            if item is None:
+                return None
+            self._changed()
+            return self.show(item)
+
+    def _changed(self) -> None:
+        self.snapshot.request()
+        if self.rounds is not None:
+            self.rounds.request()
+
+    def add_label(self, label: str) -> None:
+        self.session.add_label(label)
+
+
+def _order(shown: dict[str, Any]) -> tuple[Any, ...]:
+    return shown["start"], -shown["end"], shown["label"], shown.get("fragments", ())
+
+
+def _shown(mention: Mention, state: str) -> dict[str, Any]:
+    return _candidate(mention) | {"state": state}
+
+
+def _candidate(mention: Mention) -> dict[str, Any]:
+    probability = None if mention.probability is None else round(float(mention.probability), 6)
+    record = {"start": mention.start, "end": mention.end, "label": mention.label, "probability": probability}
+    return record | {"fragments": mention.fragments} if mention.fragments else record
+
+
+@frozen
+class LabellingSettings:
+    """The settings of a session."""
+
+    output: Path
+    annotator: str = ""
+    by: str | None = None
+    """A criterion, or "order" for text order; None for mix, and for the order of files that `hyperspan suggest` ranked.
+    """
+    offers_given: bool = False
+    """Whether the mentions given with the texts are the draft."""
+    labels: tuple[str, ...] = ()
+    """The labels to annotate; empty for those of the model and of the mentions given with the texts."""
+    count: int | None = None
+    """The maximum number of sentences; None for all."""
+    rounds: RoundSettings | None = None
+    """Training in the background; None for none."""
+
+
+def open_desk(
+    name: str,
+    given: Iterable[str | Document],
+    settings: LabellingSettings,
+    problems: Problems | None = None,
+    on_words: Callable[[int], None] | None = None,
+    device: str = "cpu",
+) -> LabellingDesk:
+    """Open the desk for a model and texts: a new session, or the existing session of the output."""
+    problems = problems if problems is not None else Problems()
+    check_order(settings.by)
+    if settings.rounds is not None:
+        settings.rounds.check()
+    annotator = load(name, device)
+    tokenizer = _tokenizer(settings.output, annotator)
+    texts = LabellingTexts.read(given, tokenizer, problems, keep_mentions=settings.offers_given)
+    labels = settings.labels or _labels(annotator, texts if settings.offers_given else None)
+    session = open_session(
+        settings.output, texts, model=name, tokenizer=tokenizer, labels=labels, annotator=settings.annotator
+    )
+    wanted = settings.count
+    if wanted is None or len(session.order) < wanted:
+        session.set_order(ranked(session, annotator, settings.by, wanted, on_words), wanted)
+    if (newest := _newest_round(session, name, settings.rounds)) is not None:
+        name, annotator = str(newest), load(newest, device)
+        session.use_model(name, session.round)
+    else:
+        session.use_model(name)
+    snapshot = Snapshot(session, settings.output, lambda error: print(f"hyperspan: {error}", file=sys.stderr))
+    drafter = Drafter(name, annotator, settings.offers_given)
+    return LabellingDesk(session, drafter, snapshot, settings.rounds, settings.by)
+
+
+def _newest_round(session: LabellingSession, name: str, rounds: RoundSettings | None) -> Path | None:
+    """The model that drafted last, if it was trained here and the same initial model is requested."""
+    if rounds is None or not session.is_own_model or name != session.log.header["model"]:
+        return None
+    folder = rounds.model(session.round)
+    return folder if (folder / "config.toml").is_file() else None
+
+
+def _tokenizer(output: Path, annotator: Annotator) -> Tokenizer:
+    """The tokenizer of an existing session, so that its tokens stay the same; otherwise the model's."""
+    header = peek_header(log_of(output))
+    return Tokenizer(str(header["tokenizer"])) if header is not None else annotator.model.tokenizer
+
+
+def _labels(annotator: Annotator, texts: LabellingTexts | None) -> list[str]:
+    given = {mention.label for item in texts.items(0) for mention in item.given} if texts is not None else set()
+    return [*annotator.labels, *sorted(given - set(annotator.labels))]
+
+
+TEXT_ORDER = "order"
+ORDERS = (*CRITERIA, TEXT_ORDER)
+"""The values of `--by`."""
+BEST_FIRST = "mix"
+"""The default."""
+
+
+def check_order(by: str | None) -> None:
+    if by is not None and by not in ORDERS:
+        raise InputError(f"--by {by!r:.60} is not known; choose one of {', '.join(ORDERS)}")
+
+
+def ranked(
+    session: LabellingSession,
+    annotator: Annotator,
+    by: str | None,
+    count: int | None = None,
+    on_words: Callable[[int], None] | None = None,
+) -> Iterator[str]:
+    """Rank the sentences of a session; a criterion drops near duplicates.
+
+    Without `by`, texts ranked by `hyperspan suggest` keep their order, and other texts are ranked. Documents with a
+    sentence that is too long for the model cannot be ranked and come last.
+    """
+    documents = session.texts.documents
+    if by is None:
+        by = TEXT_ORDER if all({"source", "score"} <= one.metadata.keys() for one in documents) else BEST_FIRST
+    if by == TEXT_ORDER:
+        yield from (item.id for item in session.texts.items(0))
+        return
+    too_long: set[int] = set()
+    for one in rank(
+        annotator, documents, by=by, count=count, on_words=on_words, on_error=lambda given, _: too_long.add(id(given))
+    ):
+        yield f"{one.document}.{one.sentence}"
+    yield from (item.id for item in session.texts.items(0) if id(documents[item.document]) in too_long)
+
+
+def reranked(session: LabellingSession, annotator: Annotator, by: str | None) -> Iterator[str]:
+    """The open sentences of the queue in the order of another model, without near duplicates of finished ones."""
+    if by == TEXT_ORDER:
+        return
+    with session.lock:
+        items = {item.id: item for item in session.texts.items(0)}
+        queued = [items[name] for name in session.order if session.state(name).status == OPEN]
+        labelled = [items[name].words for name in session.touched if session.state(name).status != OPEN]
+    documents = [_alone(session.texts.documents[item.document], item.words) for item in queued]
+    found = rank(annotator, documents, by=by or BEST_FIRST, count=None, labelled=labelled, on_error=_pass_over)
+    for one in found:
+        yield queued[one.document].id
+
+
+def _alone(document: Document, sentence: Sentence) -> Document:
+    first, last = span_of(sentence)
+    offsets = [(start - first, end - first) for start, end in sentence.offsets]
+    return Document(
+        document.text[first:last], sentences=[Sentence(sentence.tokens, tags=sentence.tags, offsets=offsets)]
+    )
+
+
+def _pass_over(document: Document, error: InputError) -> None:
+    """Ignore a sentence that the model cannot process: it is not ranked."""
