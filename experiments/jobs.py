@@ -131,7 +131,7 @@ def _unfinished(request: Request, rows: Sequence[Row]) -> list[tuple[int, Row]]:
 
 
 def _train_one(request: Request, row: Row, seed: int, place: str) -> None:
-    from hyperspan.training.display import TrainingDisplay
+    from hyperspan.cli.progress import TrainingDisplay
 
     say(f"{row.name}, seed {seed} ({place})")
     with TrainingDisplay(Console(stderr=True)) as display:

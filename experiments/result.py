@@ -16,7 +16,7 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation.intervals import Counts
 from hyperspan.evaluation.scores import Score
 from hyperspan.files import Target
-from hyperspan.training.log import read_log
+from hyperspan.training.events import read_log
 
 RESULT, PREDICTIONS, MODEL = "result.json", "predictions.jsonl", "model"
 """The files of a row and seed: the figures, the predictions on test, and the folder of the run."""

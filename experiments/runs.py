@@ -34,8 +34,7 @@ from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.data import TrainingData, read_data, read_dev
 from hyperspan.training.defaults import typical
-from hyperspan.training.events import Listener
-from hyperspan.training.log import read_log
+from hyperspan.training.events import Listener, read_log
 from hyperspan.training.loop import CHECKPOINT
 from hyperspan.training.run import check_files, choose_device, train
 

@@ -45,7 +45,7 @@ def test_front_ends_import_without_torch(tmp_path: Path) -> None:
 sys.modules["torch"] = sys.modules["safetensors"] = None
 import hyperspan
 assert not {{"numpy", "rich", "typer"}} & sys.modules.keys()
-import hyperspan.corpora.genia_xml, hyperspan.training.log
+import hyperspan.corpora.genia_xml, hyperspan.training.events
 assert not {{"numpy", "regex", "rich", "typer", "matplotlib"}} & sys.modules.keys()
 from hyperspan.cli.info import installation
 from hyperspan.cli.models import catalog

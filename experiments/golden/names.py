@@ -39,7 +39,7 @@ from hyperspan.plugins import MODELS
 from hyperspan.render.terminal import render_sentence
 from hyperspan.runtime.folders import bundled_models
 from hyperspan.structures import NotSupportedError
-from hyperspan.training.curve.fit import forecast
+from hyperspan.training.forecast import forecast
 from hyperspan.types import AnnotationScope
 
 __all__ = [

@@ -16,11 +16,9 @@ from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.nn import load_model
-from hyperspan.training.curve.records import read_runs
-from hyperspan.training.curve.runs import LearningCurve, learning_curve
+from hyperspan.training.curve import LearningCurve, learning_curve, read_runs
 from hyperspan.training.data import read_sentences
-from hyperspan.training.events import TrainingEvent
-from hyperspan.training.log import read_log
+from hyperspan.training.events import TrainingEvent, read_log
 from hyperspan.training.run import train
 from tests.support import runs
 from tests.support.models import HARBOUR

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.training.curve.fit import fit, forecast
+from hyperspan.training.forecast import fit, forecast
 
 SIZES = np.array([30, 100, 300, 1000])
 

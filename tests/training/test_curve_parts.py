@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hyperspan import Sentence
 from hyperspan.errors import InputError
-from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes
+from hyperspan.training.curve import Parts, check_sizes, default_sizes
 
 
 def sentence(number: int) -> Sentence:

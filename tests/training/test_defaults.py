@@ -14,8 +14,7 @@ from hyperspan.config import AUTO, SETTLED, Config
 from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
 from hyperspan.training.defaults import LARGE, MOST_TO_START, START, CorpusFacts, fitted
-from hyperspan.training.events import SettingsChosen, TrainingEvent
-from hyperspan.training.log import read_log
+from hyperspan.training.events import SettingsChosen, TrainingEvent, read_log
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR
 from tests.support.process import hyperspan

@@ -10,9 +10,17 @@ import pytest
 
 from hyperspan.config import Config
 from hyperspan.training.data import TrainingData
-from hyperspan.training.events import DataNote, EpochFinished, Hint, RunEnded, RunStarted, TrainingEvent
+from hyperspan.training.events import (
+    DataNote,
+    EpochFinished,
+    Hint,
+    JsonLinesLog,
+    RunEnded,
+    RunStarted,
+    TrainingEvent,
+    read_log,
+)
 from hyperspan.training.hints import Adviser, EpochScore, RunOutcome, RunSettings, early_hints, final_hints
-from hyperspan.training.log import JsonLinesLog, read_log
 from hyperspan.training.run import train
 from hyperspan.types import Mention, Sentence
 from tests.support.models import HARBOUR

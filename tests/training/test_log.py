@@ -17,10 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from hyperspan.cli.progress import TrainingDisplay
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
-from hyperspan.training.display import TrainingDisplay
-from hyperspan.training.events import EpochFinished, RunEnded, RunStarted, StepsTaken, TrainingEvent
-from hyperspan.training.log import JsonLinesLog, TensorBoardLog, draw_learning_curve, read_log
+from hyperspan.render.plots import draw_learning_curve
+from hyperspan.training.events import (
+    EpochFinished,
+    JsonLinesLog,
+    RunEnded,
+    RunStarted,
+    StepsTaken,
+    TensorBoardLog,
+    TrainingEvent,
+    read_log,
+)
 
 EPOCHS = 4
 STEPS_AN_EPOCH = 3
@@ -84,7 +93,7 @@ def test_events_are_in_the_file_at_once(tmp_path: Path) -> None:
     code = f"""
 import os, signal
 from hyperspan.training.events import DataNote
-from hyperspan.training.log import JsonLinesLog
+from hyperspan.training.events import JsonLinesLog
 log = JsonLinesLog({str(file)!r}, resume_from_epoch=0)
 log(DataNote("kept"))
 os.kill(os.getpid(), signal.SIGKILL)

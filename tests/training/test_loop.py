@@ -25,8 +25,7 @@ from hyperspan.runtime.domain import DomainCheck
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
-from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent
-from hyperspan.training.log import read_log
+from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent, read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR

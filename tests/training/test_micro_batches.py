@@ -12,9 +12,9 @@ from hyperspan.baselines import fofe
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.nn import MODELS, new_model
-from hyperspan.training.curve.runs import learning_curve
+from hyperspan.training.curve import learning_curve
 from hyperspan.training.data import read_sentences
-from hyperspan.training.log import read_log
+from hyperspan.training.events import read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR

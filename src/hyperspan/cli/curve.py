@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +15,14 @@ from rich.console import Console
 from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
 from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
+from hyperspan.evaluation.tables import NO_VALUE, Section, print_sections
 
 if TYPE_CHECKING:
-    from hyperspan.training.curve.runs import LearningCurve
+    from hyperspan.training.curve import LearningCurve
+
+
+BAR = 20
+"""The length of the bar of an F1 of 100."""
 
 
 def curve(
@@ -53,8 +59,8 @@ def curve(
     folder = output or Path("runs") / "curve" / Path(config).stem
 
     require_torch("training")
-    from hyperspan.training.curve.display import CurveDisplay
-    from hyperspan.training.curve.runs import learning_curve
+    from hyperspan.cli.progress import CurveDisplay
+    from hyperspan.training.curve import learning_curve
 
     try:
         with CurveDisplay(Console(stderr=True)) as display:
@@ -76,19 +82,38 @@ def curve(
     if format_ == "json":
         print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
-        from hyperspan.evaluation.tables import print_sections
-        from hyperspan.training.curve.table import curve_section
-
-        print_sections([curve_section(found)], markdown=format_ == "markdown")
+        print_sections([_section(found)], markdown=format_ == "markdown")
         print(f"\n{found.forecast.sentence}")
     if found.failed:
         raise TrainingError(f"not all runs could be trained: {'; '.join(found.failed)}")
 
 
+def _section(curve: LearningCurve) -> Section:
+    """A row per size with means over its runs, the spread of F1 and the fitted F1; and a row for twice the data."""
+    from hyperspan.cli.progress import duration
+
+    header = ("sentences", "mentions", "runs", "F1", "±", "fitted", "time a run", "")
+    fitted = curve.forecast.fitted
+    rows: list[tuple[str, ...]] = []
+    for size in curve.sizes:
+        runs = curve.of_size(size)
+        f1 = fmean(run.f1 for run in runs)
+        deviation = f"{100 * stdev(run.f1 for run in runs):.1f}" if len(runs) > 1 else NO_VALUE
+        expected = NO_VALUE if fitted is None else f"{100 * fitted.law.f1([size])[0]:.1f}"
+        mentions = f"{fmean(run.mentions for run in runs):,.0f}"
+        time = duration(fmean(run.seconds for run in runs))
+        bar = f"{'█' * round(BAR * f1):░<{BAR}}"
+        rows.append((f"{size:,}", mentions, f"{len(runs)}", f"{100 * f1:.1f}", deviation, expected, time, bar))
+    if fitted is not None:
+        bar = f"{'▒' * round(BAR * fitted.f1):░<{BAR}}"
+        rows.append((f"{fitted.size:,}", "", "", "", "", f"{100 * fitted.f1:.1f}", "", bar))
+    return Section("F1 on dev by the size of the training corpus", header, rows)
+
+
 def _write(found: LearningCurve, folder: Path) -> None:
     """Write the curve as JSON and, if the extra is installed, as pictures."""
     from hyperspan.files import Target
-    from hyperspan.training.curve.plot import draw_curve
+    from hyperspan.render.plots import draw_curve
 
     written = [folder / "curve.json"]
     with Target(str(written[0]), force=True).open() as stream:  # made from results that stay

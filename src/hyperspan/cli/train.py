@@ -58,7 +58,7 @@ def train(
         require_plots("drawing learning curves")
     # torch is imported only once the configuration is known to be good
     require_torch("training")
-    from hyperspan.training.display import TrainingDisplay
+    from hyperspan.cli.progress import TrainingDisplay
     from hyperspan.training.loop import CHECKPOINT
     from hyperspan.training.run import train as train_model
 
@@ -82,7 +82,7 @@ def train(
         print(f"hyperspan: stopped; {where}", file=sys.stderr)
         raise
     if plot:
-        from hyperspan.training.log import draw_learning_curve
+        from hyperspan.render.plots import draw_learning_curve
 
         draw_learning_curve(folder / "log.jsonl", folder / "learning-curve.png")
     print(f"hyperspan: {_score(result)}the model is in {folder}{os.sep}", file=sys.stderr)

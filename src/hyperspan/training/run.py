@@ -45,9 +45,16 @@ from hyperspan.training.distillation import (
     read_unlabelled,
     with_annotated,
 )
-from hyperspan.training.events import DataNote, Listener, SettingsChosen
+from hyperspan.training.events import (
+    DataNote,
+    JsonLinesLog,
+    Listener,
+    SettingsChosen,
+    TensorBoardLog,
+    read_log,
+    require_tensorboard,
+)
 from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
-from hyperspan.training.log import JsonLinesLog, TensorBoardLog, read_log, require_tensorboard
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts
 from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.objectives import GoldObjective, Objective

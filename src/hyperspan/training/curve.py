@@ -1,27 +1,31 @@
-"""The runs of a learning curve: one per size and seed, recorded as they finish, so that a killed job can resume."""
+"""Learning curves: runs on growing parts of a corpus, recorded as they finish, so that a killed job can resume.
+
+For one seed, a smaller part is contained in every larger one. The folder has the finished runs and their settings.
+"""
 
 from __future__ import annotations
 
+import json
+import random
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hyperspan.config import AUTO, Config
-from hyperspan.errors import InputError, TrainingError
+from hyperspan import __version__
+from hyperspan.config import AUTO, Config, DataConfig
+from hyperspan.errors import InputError, OutputExistsError, TrainingError, counted
+from hyperspan.files import Target
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
-from hyperspan.training.checkpoint import CHECKPOINT
-from hyperspan.training.curve.fit import Forecast, forecast
-from hyperspan.training.curve.parts import Parts, check_sizes, default_sizes
-from hyperspan.training.curve.records import RUNS, CurveRun, open_folder, read_runs, settings_of, write_runs
+from hyperspan.training.checkpoint import CHECKPOINT, fingerprint
 from hyperspan.training.data import TrainingData, check_annotated, check_declared, read_dev, read_train, teaches
 from hyperspan.training.data_checks import check_data
 from hyperspan.training.defaults import typical
-from hyperspan.training.events import Listener, TrainingEvent
-from hyperspan.training.log import read_log
+from hyperspan.training.events import Listener, PartFinished, PartStarted, TrainingEvent, read_log
+from hyperspan.training.forecast import Forecast, forecast
 from hyperspan.training.run import (
     as_config,
     check_files,
@@ -32,26 +36,100 @@ from hyperspan.training.run import (
 from hyperspan.training.warm_start import inherited, read_start
 from hyperspan.types import Sentence
 
+RESULTS, SETTINGS, RUNS = "results.jsonl", "settings.json", "runs"
+"""The files in the folder of a curve: a line per finished run, the common settings, and the runs in progress."""
+PICTURES = ("curve.json", "curve.png", "curve.svg")
+WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0}
+"""Keys of the section training in which the runs of one curve may differ."""
+
 
 @dataclass(frozen=True)
-class PartStarted(TrainingEvent):
-    """The run on a part starts or resumes, with its index among the remaining runs."""
+class CurveRun:
+    """A finished run."""
 
-    name = "part"
     size: int
     seed: int
-    number: int
-    of: int
+    sentences: int
+    """The number of training sentences."""
+    mentions: int
+    """The number of mentions in the training sentences."""
+    f1: float
+    """The F1 on dev."""
+    epochs: int
+    seconds: float
+    """The training time, including dev evaluation."""
 
 
-@dataclass(frozen=True)
-class PartFinished(TrainingEvent):
-    """A run has ended and is recorded."""
+def read_runs(folder: Path) -> list[CurveRun]:
+    """The finished runs of a curve."""
+    path = folder / RESULTS
+    if not path.exists():
+        return []
+    try:
+        return [CurveRun(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{path} is not what hyperspan curve wrote; begin anew with --force, or name another folder"
+        ) from None
 
-    name = "part finished"
-    run: CurveRun
-    number: int
-    of: int
+
+def write_runs(folder: Path, runs: Iterable[CurveRun]) -> None:
+    """Record finished runs atomically: a kill leaves either the old or the new file."""
+    with Target(str(folder / RESULTS), force=True).open() as stream:
+        stream.writelines(json.dumps(asdict(run)) + "\n" for run in runs)
+
+
+def settings_of(config: Config, corpus: Sequence[Sentence], dev: Sequence[Sentence]) -> dict[str, dict[str, Any]]:
+    """The settings that determine a run besides its size and seed, by section and key."""
+    training = replace(config.training, **WITHOUT_INFLUENCE)
+    tables = replace(config, data=DataConfig(joined=config.data.joined), training=training).tables()
+    data = {"train": fingerprint(corpus), "dev": fingerprint(dev)}
+    return {"hyperspan": {"version": __version__}, "corpora": data, **tables}
+
+
+def open_folder(folder: Path, settings: dict[str, dict[str, Any]], *, force: bool) -> None:
+    """Prepare the folder; raise an error if it holds another curve or other files."""
+    before = _read_settings(folder)
+    if before is not None and not force:
+        if changed := _difference(before, json.loads(json.dumps(settings))):
+            raise OutputExistsError(
+                f"{folder} holds a curve with another {changed}; go on with what it was begun with, begin anew with --force, or "
+                "name another folder with --output"
+            )
+        return
+    if before is not None:
+        for name in (RESULTS, SETTINGS, *PICTURES):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / RUNS, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with Target(str(folder / SETTINGS), force=True).open() as stream:
+        json.dump(settings, stream, indent=2)
+
+
+def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
+    """The settings of the curve in a folder; None if the folder does not exist or holds only hidden files."""
+    if not folder.exists() or (folder.is_dir() and all(file.name.startswith(".") for file in folder.iterdir())):
+        return None
+    try:
+        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        if not all(settings[section].keys() for section in ("hyperspan", "corpora")):
+            raise ValueError
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        # Not even with --force: this command never deletes other files.
+        raise OutputExistsError(
+            f"{folder} holds other files than those of a curve; name a new folder with --output"
+        ) from None
+    return settings
+
+
+def _difference(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> str | None:
+    """The first key in which two settings differ."""
+    for section in one | other:
+        a, b = one.get(section, {}), other.get(section, {})
+        for key in a | b:
+            if a.get(key) != b.get(key):
+                return f"data.{key}" if section == "corpora" else f"{section}.{key}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -228,3 +306,77 @@ def _check(config: Config, seeds: int) -> None:
             "takes some documents off a corpus for it"
         )
     check_one_process()
+
+
+FEW_DOCUMENTS = 10
+"""With fewer documents than this, parts are samples of sentences: one document out of three is not representative."""
+SMALLEST, LARGEST_RATIO = 15, 10**0.5
+"""For default sizes: the smallest size, and the largest ratio of consecutive sizes."""
+
+
+class Parts:
+    """Parts of a corpus with a given number of sentences: the first sentences of the documents in random order.
+
+    So a part is what an annotator would produce who takes one document after the other. If documents are single
+    sentences, or few, a part is a random sample of sentences.
+
+    >>> zoo = [[Sentence(["Ada", "left"])], [Sentence(["Bo", "stayed"])], [Sentence(["Why", "?"])]]
+    >>> parts = Parts(zoo)
+    >>> set(parts.part(1, seed=1)) < set(parts.part(2, seed=1)), parts.part(3, seed=1)
+    (True, [0, 1, 2])
+    """
+
+    def __init__(self, documents: Sequence[Sequence[Sentence]]):
+        self.largest = sum(map(len, documents))
+        """The largest possible size."""
+        numbers = iter(range(self.largest))
+        self._units = [[next(numbers) for _ in document] for document in documents]
+        if len(documents) < FEW_DOCUMENTS:
+            self._units = [[number] for number in range(self.largest)]
+
+    def limit(self) -> str:
+        """A clause on why there is no larger size."""
+        return f"data.train has {counted(self.largest, 'sentence')}"
+
+    def part(self, size: int, seed: int) -> list[int]:
+        """The sentence indices of a part, in corpus order."""
+        units = list(self._units)
+        random.Random(seed).shuffle(units)
+        return sorted([number for unit in units for number in unit][:size])
+
+
+def default_sizes(largest: int) -> list[int]:
+    """About five sizes up to the largest, each a multiple of the one before.
+
+    >>> [default_sizes(largest) for largest in (60, 300, 15_022)]
+    [[15, 30, 60], [15, 32, 67, 140, 300], [150, 480, 1500, 4800, 15022]]
+    """
+    smallest = min(SMALLEST, max(1, largest // 4))
+    steps = max(1, min(4, (-(-largest // smallest) - 1).bit_length()))  # at most doublings
+    ratio = min(LARGEST_RATIO, (largest / smallest) ** (1 / steps))
+    sizes = (largest / ratio**step for step in range(steps, 0, -1))
+    return sorted({*(max(1, _rounded(size)) for size in sizes), largest})
+
+
+def check_sizes(given: Sequence[int], parts: Parts) -> list[int]:
+    """Return the sizes in order, without duplicates; raise an error for impossible sizes."""
+    sizes = sorted(set(given))
+    if parts.largest < 2:
+        raise InputError(f"{parts.limit()}, but a curve needs parts of at least two sizes; annotate more")
+    if len(sizes) < 2:
+        raise InputError(
+            f"--sizes {','.join(map(str, sizes))} is fewer than two sizes, but a curve needs at least two, and three to be "
+            f"fitted; write for example --sizes 30,100,300"
+        )
+    if sizes[0] < 1:
+        raise InputError(f"--sizes {sizes[0]} is no size; the smallest is 1")
+    if sizes[-1] > parts.largest:
+        raise InputError(
+            f"--sizes {sizes[-1]} is larger than the corpus: {parts.limit()}; ask for at most {parts.largest}"
+        )
+    return sizes
+
+
+def _rounded(size: float) -> int:
+    """Round to two significant digits, which are easier to read."""
+    return int(float(f"{size:.1e}"))
