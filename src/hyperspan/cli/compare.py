@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hyperspan.cli.error_files import check_error_file, write_error_file
+from hyperspan.cli.evaluate import check_error_file, write_error_file
 from hyperspan.cli.options import (
     Force,
     Format,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from hyperspan.cli.error_files import check_error_file, write_error_file
 from hyperspan.cli.options import (
     Device,
     Force,
@@ -27,11 +27,11 @@ from hyperspan.cli.options import (
     split_names,
 )
 from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
-from hyperspan.cli.scored_labels import ScoredLabels, labels_of
 from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, require_plots
+from hyperspan.corpora.summary import printable
+from hyperspan.errors import InputError, counted, require_plots
 from hyperspan.files import Target
 from hyperspan.render.html import shown_name
 from hyperspan.runtime.folders import bundled_models
@@ -305,3 +305,84 @@ def _show(scores: Report, format_: str) -> None:
         print_json(scores.to_dict())
     else:
         print_sections(report_sections(scores), markdown=format_ == "markdown")
+
+
+PAGES, RECORDS = (".html", ".htm"), (".jsonl", ".ndjson")
+
+
+def check_error_file(name: str | None, option: str, force: bool) -> None:
+    """Raise errors before the work that would otherwise occur after it."""
+    if name is None:
+        return
+    if not name.removesuffix(".gz").endswith((*PAGES, *RECORDS)):
+        raise InputError(f"{option} {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
+    Target(name, force).check()
+    if name.removesuffix(".gz").endswith(PAGES):
+        from hyperspan.render.html import today
+
+        today()  # an error if the environment gives a day that is none
+
+
+def write_error_file(
+    found: ErrorReport, name: str, force: bool, title: str, about: Mapping[str, str], systems: Sequence[str]
+) -> None:
+    """Write the errors in the format of the file name; `about` describes the evaluation, `systems` are their names."""
+    from hyperspan import __version__
+
+    with Target(name, force).open() as file:
+        if name.removesuffix(".gz").endswith(PAGES):
+            from hyperspan.render.errors_page import iter_errors_page
+            from hyperspan.render.html import today
+
+            made = {"hyperspan": __version__, "date": today()}
+            file.writelines(iter_errors_page(found, title, {**about, **made}, systems))
+        else:
+            from hyperspan.evaluation.errors import error_lines
+
+            file.writelines(error_lines(found.errors))
+    differences = sum(found.counts.values())
+    sentences = counted(len(found.errors), "sentence")
+    print(f"hyperspan: wrote {counted(differences, 'difference')} in {sentences} to {name}", file=sys.stderr)
+
+
+GOLD = "gold"
+"""The value of --labels that means all labels of the corpus."""
+
+
+class ScoredLabels:
+    """The labels given with --labels; all labels without it."""
+
+    def __init__(self, named: list[str], gold: list[Document]):
+        self.in_gold = labels_of(gold)
+        if named == [GOLD] and not self.in_gold:
+            raise InputError(f"--labels {GOLD} are the labels of the corpus, but it has no mention; name the labels")
+        self._named = sorted(self.in_gold) if named == [GOLD] else named
+
+    def among(self, known: Collection[str]) -> list[str] | None:
+        """Return the labels to score, None for all; InputError for labels unknown to predictions and corpus."""
+        unknown = [label for label in self._named if label not in known and label not in self.in_gold]
+        if unknown:
+            raise InputError(
+                f"--labels names {', '.join(unknown)}, but the labels of predictions and corpus are "
+                f"{', '.join(sorted({*known, *self.in_gold}))}; name some of these, or {GOLD} for those of the corpus"
+            )
+        return self._named or None
+
+    def note_others(self, known: Collection[str], predicted: Iterable[Document]) -> None:
+        """Print how many predictions count as wrong because their labels do not occur in the corpus."""
+        times = Counter(mention.label for document in predicted for mention in document.mentions)
+        others = {label: count for label, count in times.most_common() if label not in self.in_gold}
+        if self._named or not others or self.in_gold.isdisjoint(known):
+            return
+        shown = ", ".join(f"{count:,} {printable(label)}" for label, count in list(others.items())[:SHOWN])
+        print(
+            f"hyperspan: {counted(sum(others.values()), 'prediction')} with a label that never occurs in the corpus count "
+            f"as wrong ({shown}{', …' if len(others) > SHOWN else ''}); if it does not annotate them, score only its own "
+            f"labels with --labels {GOLD}",
+            file=sys.stderr,
+        )
+
+
+def labels_of(documents: Iterable[Document]) -> set[str]:
+    """Return the labels that occur in the documents."""
+    return {mention.label for document in documents for mention in document.mentions}

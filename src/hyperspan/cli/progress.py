@@ -1,5 +1,5 @@
-"""Displays of training runs and learning curves: progress bars on a terminal; in files one line per epoch or run, and at
-least one per minute.
+"""Displays of training runs and learning curves: progress bars on a terminal; in files one line per epoch or run, and
+at least one per minute.
 """
 
 from __future__ import annotations
