@@ -3,7 +3,6 @@ command line."""
 
 from __future__ import annotations
 
-import platform
 import shutil
 import sys
 import time
@@ -20,6 +19,7 @@ from experiments.paper.rows import rows_named
 from experiments.result import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from experiments.rows import Row, corpus_named
 from experiments.settings import config_of, differences, finished_result
+from experiments.speed.measure import processor
 from experiments.study.spancat import run_spancat
 from experiments.variants import decode_otherwise, register
 from hyperspan import __version__
@@ -159,16 +159,6 @@ def _scored(row: Row, data: str, config: Config, folder: Path, test: Path | None
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         seconds=sum(event["seconds"] for event in epochs),
         device=str(place),
-        machine=machine_name(place),
+        machine=torch.cuda.get_device_name(place) if place.type == "cuda" else processor(),
         version=__version__,
     )
-
-
-def machine_name(device: torch.device) -> str:
-    """The name of the GPU or processor behind a device."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()

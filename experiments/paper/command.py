@@ -238,7 +238,7 @@ def _ambiguity(request: Request) -> Made:
 
     found = properties.compute()
     sections = [*properties.sections(found), properties.overlaps_section()]
-    values: dict[str, Any] = {name: vars(counted) | vars(growth) for name, (counted, growth) in found.items()}
+    values: dict[str, Any] = {name: vars(counted) | {"order": growth} for name, (counted, growth) in found.items()}
     for part, name in corpus_named(request.data).parts.items():
         if (file := request.data_dir / name).exists():
             held = properties.held_in(

@@ -1,4 +1,4 @@
-"""How the cost of a structure grows with words, types and the maximum mention width: counted exactly, and timed.
+"""How the cost of a structure grows with words, types and the maximum mention width, counted exactly.
 
 One pass over a hypergraph takes an operation for each hyperedge and each node of its tail that has hyperedges. That
 number is a polynomial in the number of words n, of types m and, where mentions are limited, their widest c, as soon as
@@ -10,19 +10,14 @@ one removes a constant.
 
 from __future__ import annotations
 
-import time
-import timeit
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.paper.systems import System
-from hyperspan.structures.graphs.hypergraph import Hypergraph, inside
-from hyperspan.structures.graphs.semirings import Max
+from hyperspan.structures.graphs.hypergraph import Hypergraph
 
 POINTS = 5
 """Grid points for words and widths: enough for monomials of degree 3, and to rule out degree 4."""
@@ -31,38 +26,13 @@ TYPES = 4
 FIRST = 6
 """The length of the shortest sentence counted; at least the maximum width, and long enough that sentence boundaries do
 not matter."""
-WIDTH = 6
-"""c of the timed passes, as in the paper."""
-SHORTEST, SIZES = 16, 3
-"""The words of the shortest timed sentence (each next one is twice as long), and how many of the longest are fitted."""
-MOST = 30_000
-"""The maximum number of operations of a timed sentence."""
-ROUNDS = 5
 POWERS = {1: "", 2: "²", 3: "³"}
 BASES = (1, 2, 4)
 """Numbers whose m-th power may be a factor: m types have 2^m sets, and 4^m pairs of sets."""
 
 
-@dataclass(frozen=True)
-class Growth:
-    """How the cost of one pass grows."""
-
-    order: str
-    """The counted growth in O notation; with c if mentions can be limited, and without limit as well."""
-    exponent: float
-    """The timed exponent of n, for mentions of any width."""
-    limited: float | None
-    """The timed exponent of n, for mentions of at most 6 words; None if widths cannot be limited."""
-
-
-def measure(system: System) -> Growth:
-    """Count and time the growth of a system."""
-    limited = _time_exponent(system, WIDTH) if system.limited else None
-    return Growth(counted_order(system), _time_exponent(system, None), limited)
-
-
 def counted_order(system: System) -> str:
-    """The counted growth in O notation."""
+    """The growth in O notation; with c if mentions can be limited, and without limit as well."""
     free = order(_count(system, limited=False), "mn")
     return f"{order(_count(system, limited=True), 'cmn')}; c=n: {free}" if system.limited else free
 
@@ -130,24 +100,3 @@ def _is_below(one: Sequence[int], other: Sequence[int], names: str) -> bool:
     if wide >= 0:
         one, other = ([*p, p[wide] + p[names.index("n")]] for p in (one, other))
     return all(a <= b for i, (a, b) in enumerate(zip(one, other, strict=True)) if i != wide)
-
-
-def _time_exponent(system: System, width: int | None) -> float:
-    """The slope of the logarithm of time against that of the number of words, by least squares."""
-    seconds: dict[int, float] = {}
-    words, taken = SHORTEST, 0
-    while len(seconds) < SIZES or 2 * taken <= MOST:
-        graphs = system.graphs(words, 1, width)
-        taken = sum(map(operations, graphs))
-        timer = timeit.Timer(
-            partial(_pass, graphs), timer=time.process_time
-        )  # which switches the garbage collector off
-        seconds[words] = min(timer.repeat(ROUNDS, number=1))
-        words *= 2
-    sizes, times = np.log(list(seconds.items())[-SIZES:]).T
-    return float(np.polyfit(sizes, times, 1)[0])
-
-
-def _pass(graphs: Sequence[Hypergraph]) -> None:
-    for graph in graphs:
-        inside(graph, lambda edge: 0.0, Max())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, product
 from typing import Any
 
-from experiments.paper.growth import WIDTH, Growth, measure
+from experiments.paper.growth import counted_order
 from experiments.paper.systems import HOLDS, SYSTEMS, System, overlapping_pairs
 from hyperspan.evaluation.tables import NO_VALUE, Section
 from hyperspan.structures.graphs.hypergraph import hyperpaths
@@ -114,29 +114,29 @@ def count(system: System, n: int = WORDS, m: int = TYPES) -> Properties:
     )
 
 
-def compute(systems: Sequence[System] = SYSTEMS) -> dict[str, tuple[Properties, Growth]]:
-    """The properties and the growth of each system, by its name."""
-    return {system.name: (count(system), measure(system)) for system in systems}
+def compute(systems: Sequence[System] = SYSTEMS) -> dict[str, tuple[Properties, str]]:
+    """The properties and the order of growth of each system, by its name."""
+    return {system.name: (count(system), counted_order(system)) for system in systems}
 
 
-def sections(found: dict[str, tuple[Properties, Growth]]) -> list[Section]:
-    """The paper's table, what was counted for it, and the growth that was measured."""
-    return [_cells_section(found), _counts_section(found), _growth_section(found)]
+def sections(found: dict[str, tuple[Properties, str]]) -> list[Section]:
+    """The paper's table, and what was counted for it."""
+    return [_cells_section(found), _counts_section(found)]
 
 
-def _cells_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
+def _cells_section(found: dict[str, tuple[Properties, str]]) -> Section:
     papers = {system.name: system.paper for system in SYSTEMS}
     rows = []
     for name, (counted, growth) in found.items():
         *cells, time = papers[name] or [NO_VALUE]
         agrees = _yes(tuple(cells) == counted.cells) if cells else NO_VALUE
-        rows.append([name, *counted.cells, growth.order, time, agrees])
+        rows.append([name, *counted.cells, growth, time, agrees])
     header = ("", "spurious", "ambiguous", "only nested", "pipeline", "different types only", "time", "paper's time")
     note = "flat: no two mentions may overlap; time: the operations of one pass, counted; last: whether the paper says the same"
     return Section("Model properties", (*header, "as the paper"), rows, note)
 
 
-def _counts_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
+def _counts_section(found: dict[str, tuple[Properties, str]]) -> Section:
     names = ("hyperpaths", "spurious", "held", "ambiguous", "overlapping", "crossing", "same_type", "stages")
     rows = [[name, *(f"{getattr(counted, key):,}" for key in names)] for name, (counted, _) in found.items()]
     one = next(iter(found.values()))[0]
@@ -146,15 +146,6 @@ def _counts_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
         "SH with gaps: of all sets of mentions of one part or two"
     )
     return Section(title, ("", *(name.replace("_", " ") for name in names)), rows, note)
-
-
-def _growth_section(found: dict[str, tuple[Properties, Growth]]) -> Section:
-    rows = [
-        [name, growth.order, f"n^{growth.exponent:.2f}", f"n^{growth.limited:.2f}" if growth.limited else NO_VALUE]
-        for name, (_, growth) in found.items()
-    ]
-    note = "seconds of one pass of the generic engine, one type"
-    return Section("Growth", ("", "counted", "measured, c=n", f"measured, c={WIDTH}"), rows, note)
 
 
 EXAMPLES: dict[str, MentionSet] = {
