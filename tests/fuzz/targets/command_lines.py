@@ -99,49 +99,10 @@ annotate --help
 """.strip().splitlines()
 OPTIONS = sorted({word for line in COMMANDS for word in line.split() if word.startswith("-") and len(word) > 1})
 VALUES = (
-    *(
-        *FILES,
-        "model",
-        "missing",
-        "out",
-        "out/",
-        "in",
-        "in/",
-        "-",
-        "",
-        " ",
-        ".",
-        "0",
-        "0:1:PER",
-        "0:0:X",
-        "a:b:c",
-        "0:9:",
-        "X,Y",
-    ),
-    *(
-        "person",
-        "person=0.5",
-        "=0.5",
-        "person=nan",
-        "repair=maybe",
-        "layers=-1",
-        "=",
-        "cuda:99",
-        "meta",
-        "json",
-        "table",
-        "tree",
-    ),
-    *(
-        *(number for number in NUMBERS if len(number) < 40),
-        *KEYS[:8],
-        *SIGNS[10:30],
-        "jsonl",
-        "brat",
-        "columns",
-        "html",
-        "terminal",
-    ),
+    *(*FILES, "", " ", *"model missing out out/ in in/ - . 0 0:1:PER 0:0:X a:b:c 0:9: X,Y".split()),
+    *"person person=0.5 =0.5 person=nan repair=maybe layers=-1 = cuda:99 meta json table tree".split(),
+    *"jsonl brat columns html terminal".split(),
+    *(*(number for number in NUMBERS if len(number) < 40), *KEYS[:8], *SIGNS[10:30]),
 )
 COUNTS = ("--samples", "--rounds")
 """Options whose numbers are kept below 10,000: who asks for a billion samples waits for them."""

@@ -28,37 +28,8 @@ sizes = [1, {big = 2.5, "to come" = 2026-11-16}]
 """
 KEYS = (*(f"{section}.{key}" for section, values in Config().tables().items() for key in values), "fofe.layers")
 TOML: tuple[bytes, ...] = (
-    *(
-        b"[",
-        b"]",
-        b"[[",
-        b"=",
-        b'"',
-        b'"""',
-        b"'''",
-        b"#",
-        b"\n",
-        b".",
-        b"{",
-        b"}",
-        b",",
-        b"true",
-        b"inf",
-        b"nan",
-        b"-inf",
-    ),
-    *(
-        b"1979-05-27T07:32:00Z",
-        b"0x10",
-        b"1_0",
-        b'"n"',
-        b"[model]\n",
-        b"[training]\n",
-        b"kind = ",
-        b"\\u0000",
-        b"\r",
-        b"[a.b]",
-    ),
+    *b'[ ] [[ = " """ \'\'\' # . { } , true inf nan -inf 1979-05-27T07:32:00Z 0x10 1_0 "n" \\u0000 [a.b]'.split(),
+    *(b"\n", b"\r", b"[model]\n", b"[training]\n", b"kind = "),
     *(
         b"= " + b"[" * DEEP,
         b"\n[data]\ntrain = " + b"[" * DEEP,
@@ -104,9 +75,9 @@ class Overrides(Target):
     name, inputs = "config-set", 6_000
 
     def seeds(self) -> Sequence[Input]:
-        default = Config()
-        values = [(key, getattr(getattr(default, key.split(".")[0]), key.split(".")[1])) for key in KEYS]
-        return [{"set": f"{key}={value}".encode()} for key, value in values]
+        tables = Config().tables()
+        values = {key: tables.get(key.split(".")[0], {}).get(key.split(".")[1], 2) for key in KEYS}
+        return [{"set": f"{key}={value}".encode()} for key, value in values.items()]
 
     def mutated(self, chance: random.Random) -> Input:
         seed = chance.choice(self.seeds())
