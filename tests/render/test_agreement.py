@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from collections import defaultdict
-from html.parser import HTMLParser
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -20,6 +19,7 @@ from hyperspan.render.html import html_fragment, render_html, sentence_html
 from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Mention, Sentence, Span
+from tests.support.pages import Page
 
 Seen = set[tuple[tuple[Span, ...], str, int]]
 """The parts, the label, and the probability in percent, which is unique to each mention here."""
@@ -72,84 +72,43 @@ def in_json(document: Document) -> Seen:
     }
 
 
-class Bars(HTMLParser):
-    """Reads the mentions of a page from its bars: each bar is in one lane, its parts from one tick to another, joined
-    by a thin line."""
+def in_bars(shown: str) -> Seen:
+    """The mentions of a page by its bars: each bar is in one lane, its parts from one tick to another, joined by a thin
+    line."""
+    page, seen = Page(shown), Seen()
+    begun: dict[int, int] = {}  # by lane: where the part begins
+    parts: defaultdict[int, list[Span]] = defaultdict(list)  # by lane: those that have ended
+    images: dict[int, str] = {}
 
-    def __init__(self, page: str):
-        super().__init__()
-        self.seen: Seen = set()
-        self.place, self.height = 0, 0
-        self.open: dict[int, int] = {}  # by lane: where the part begins
-        self.parts: defaultdict[int, list[Span]] = defaultdict(list)  # by lane: those that have ended
-        self.where: list[str] = []
-        self.colours: dict[str, str] = {}
-        self.sample = ""
-        self.gaps: set[int] = set()  # the lanes that have a gap in the segment before
-        self.images: dict[int, str] = {}
-        self.bars: list[tuple[int, str, int, bool]] = []  # of this segment: lane, image, ticks, whether it is a gap
-        self.feed(page)
-        assert not self.open
-        self.finish(list(self.parts))
+    def finish(going_on: set[int]) -> None:
+        """All bars have ended but those that have begun another part, or are in a gap."""
+        for lane in parts.keys() - going_on - begun.keys():
+            [(name, share)] = re.findall(r"color-mix\(in srgb,(var\(--c\d\)) (\d+)%", images[lane])
+            probability = (int(share) - 25) / 0.75  # to a hundredth or so
+            seen.add((tuple(parts.pop(lane)), page.colours[name], round(probability)))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        kind, style = given.get("class", ""), given.get("style", "")
-        if tag == "i":
-            self.sample = style.removeprefix("background-image:linear-gradient(").removesuffix(" 0 0)")
-        if kind == "text" or self.where:
-            self.where.append(tag if tag == "b" else kind)
-        if kind == "room":
-            self.height = int(style.removeprefix("--n:"))
-        if kind == "bars":
-            self.segment(style)
-
-    def segment(self, style: str) -> None:
-        images, places, sizes = (part.partition(":")[2] for part in style.split(";"))
-        layers = zip(re.split(",(?=linear)", images), places.split(","), sizes.split(","), strict=True)
-        self.bars = []
-        for image, place, size in layers:
-            if size.startswith("100%"):
-                lane = self.height - 1 - int(float(place.split()[2].removesuffix("em")))
-                self.bars.append((lane, image, 0, float(size.split()[1].removesuffix("em")) < 0.1))
-            else:
-                lane, image, ticks, gap = self.bars[-1]
-                self.bars[-1] = (lane, image, ticks + 1, gap)
-
-    def handle_data(self, data: str) -> None:
-        if not self.where:
-            if self.sample:
-                self.colours[self.sample], self.sample = data.strip(), ""
-            return
-        if self.where[-1] == "b":
-            return
-        start, self.place = self.place, self.place + len(data)
-        here = self.bars if self.where[-1] == "bars" else []
-        gaps = {lane for lane, _, _, gap in here if gap}
-        self.finish([lane for lane in self.parts if lane not in gaps | self.gaps])
-        self.gaps = gaps
-        for lane, image, ticks, gap in here:
-            if gap:
-                assert not ticks and lane in self.parts and lane not in self.open
+    last, before = 0, set[int]()
+    for piece in page.pieces:
+        if piece.start > last:  # text without bars
+            finish(before)
+            before = set()
+        last = piece.start + len(piece.text)
+        gaps = {bar.lane for bar in piece.bars if bar.is_gap}
+        finish(gaps | before)
+        before = gaps
+        for bar in piece.bars:
+            begins = bar.lane not in begun
+            if bar.is_gap:
+                assert not bar.ticks and bar.lane in parts and begins
                 continue
-            begins = lane not in self.open
-            self.open.setdefault(lane, start)
-            assert ticks >= begins
-            if ticks > begins:
-                self.parts[lane].append((self.open.pop(lane), self.place))
-                self.images[lane] = image
-
-    def finish(self, lanes: list[int]) -> None:
-        """The bars of these lanes have ended."""
-        for lane in lanes:
-            if lane not in self.open:
-                [(name, share)] = re.findall(r"color-mix\(in srgb,(var\(--c\d\)) (\d+)%", self.images[lane])
-                probability = (int(share) - 25) / 0.75  # to a hundredth or so
-                self.seen.add((tuple(self.parts.pop(lane)), self.colours[name], round(probability)))
-
-    def handle_endtag(self, tag: str) -> None:
-        if self.where:
-            self.where.pop()
+            begun.setdefault(bar.lane, piece.start)
+            assert bar.ticks >= begins
+            if bar.ticks > begins:
+                parts[bar.lane].append((begun.pop(bar.lane), last))
+                images[bar.lane] = bar.image
+    assert not begun
+    finish(set())
+    return seen
 
 
 def in_table(page: str) -> Seen:
@@ -218,7 +177,7 @@ def test_render_html_terminal_and_json_show_the_same_mentions(document: Document
     page = render_html(document)
     assert in_json(document) == wanted
     assert in_table(page) == wanted
-    assert _rounded(Bars(page).seen, wanted) == wanted
+    assert _rounded(in_bars(page), wanted) == wanted
     shown: Seen = set()
     for sentence in document.sentences:
         found = [
@@ -236,7 +195,7 @@ def test_render_sentence_and_sentence_html_show_the_same_mentions(sentence: Sent
     assert in_terminal(sentence, width) == truth(sentence.mentions)
     fragment = sentence_html(sentence)
     assert {mention[1:] for mention in in_table(fragment)} == {mention[1:] for mention in truth(sentence.mentions)}
-    assert in_table(fragment) == _rounded(Bars(fragment).seen, in_table(fragment))
+    assert in_table(fragment) == _rounded(in_bars(fragment), in_table(fragment))
 
 
 def _rounded(seen: Seen, wanted: Seen) -> Seen:

@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 from hyperspan.evaluation import find_errors
 from hyperspan.evaluation.errors import ErrorReport
 from hyperspan.render.errors_page import iter_errors_page
 from hyperspan.types import Mention, Sentence
+from tests.support.pages import Page
 
 NASTY = "</style><script>alert(1)</script>\" onload='x' &amp; \x00\ud800 \u202e"
 WORDS = ("The", NASTY, "שלום", "of", "Oz", "left", ".")
-
-
-class Reader(HTMLParser):
-    """What a reader without a style sheet has, and which elements and attributes there are."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.text, self.tags, self.attributes, self._in_style = "", set[str](), set[str](), False
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self._in_style = tag == "style"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_style = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._in_style:
-            self.text += data
 
 
 def report() -> ErrorReport:
@@ -49,14 +28,14 @@ def test_page_stands_alone_and_escapes_everything() -> None:
     page = page_of(report())
     page.encode("utf-8")
     assert not re.search(r"https?:|url\(|\ssrc=|@import|javascript:", page)
-    seen = Reader(page)
+    seen = Page(page)
     assert seen.tags.isdisjoint({"script", "link", "img", "iframe", "object"})
     assert not any(name.startswith("on") for name in seen.attributes)
     assert page.count("</style>") == 1
 
 
 def test_page_reads_without_its_style() -> None:
-    text = Reader(page_of(report())).text
+    text = Page(page_of(report())).visible
     clean = NASTY.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
     assert f"The {clean} שלום of Oz left ." in text  # no label stands in the sentence
     for difference in ("wrong right boundary gold PER", "missed gold", "inner spurious predicted GPE שלום 1e-9"):
@@ -87,4 +66,4 @@ def test_page_of_two_systems_says_who_is_wrong() -> None:
 
 def test_page_without_differences_says_so() -> None:
     sentence = [Sentence(["Oz"], [Mention(0, 1, "GPE")])]
-    assert "1 sentences, 0 with differences." in Reader(page_of(find_errors(sentence, sentence))).text
+    assert "1 sentences, 0 with differences." in Page(page_of(find_errors(sentence, sentence))).visible

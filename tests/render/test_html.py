@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
@@ -13,53 +12,11 @@ from hyperspan.render.html import html_fragment, iter_html, render_html
 from hyperspan.render.layout import PALETTE, lanes
 from hyperspan.render.style import DARK, style_sheet
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
+from tests.support.pages import Page, Piece
 
 
-class Page(HTMLParser):
-    """Parses a page: the text, and the bars, tooltips and labels of each segment."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.text, self.tags = "", []
-        self.segments: list[tuple[str, list[int], list[str]]] = []  # text, lanes, tooltip
-        self.labels: list[tuple[int, str, str]] = []  # position in the text, style, label
-        self._open: list[str] = []
-        self._height = 0
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        given = {name: value or "" for name, value in attrs}
-        kind = given.get("class", "")
-        style = given.get("style", "")
-        if tag == "div" or self._open:
-            self._open.append(kind if tag != "b" else "label")
-        if kind == "room":
-            self._height = int(style.removeprefix("--n:"))
-        if kind == "bars":
-            positions = re.search("background-position:([^;]*)", style)
-            assert positions is not None
-            sizes = style.rpartition("background-size:")[2].split(",")
-            bars = [
-                place for place, size in zip(positions[1].split(","), sizes, strict=True) if size.startswith("100%")
-            ]
-            # The bottom of a bar is less than a lane below where its lane begins.
-            found = [self._height - 1 - int(float(bar.split()[2].removesuffix("em"))) for bar in bars]
-            self.segments.append(("", found, given["title"].split("\n")))
-        if tag == "b":
-            self.labels.append((len(self.text), style, given["data-label"]))
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._open:
-            self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        if not self._open:
-            return
-        self.text += data
-        if self._open[-1] == "bars":
-            text, found, tooltips = self.segments[-1]
-            self.segments[-1] = (text + data, found, tooltips)
+def lanes_of(piece: Piece) -> list[int]:
+    return [bar.lane for bar in piece.bars]
 
 
 NESTED = Document(
@@ -72,7 +29,7 @@ NESTED = Document(
 def test_render_html_gives_overlapping_mentions_separate_lanes() -> None:
     page = Page(render_html(NESTED))
     assert page.text == NESTED.text
-    assert [(text, lanes_) for text, lanes_, _ in page.segments] == [
+    assert [(piece.text, lanes_of(piece)) for piece in page.pieces] == [
         ("the", [2]),
         (" former ", [2]),
         ("head", [0, 2]),
@@ -83,7 +40,7 @@ def test_render_html_gives_overlapping_mentions_separate_lanes() -> None:
         ("Oz", [0, 1, 2]),
     ]
     assert [(place, label) for place, _, label in page.labels] == [(0, "PER"), (11, "X"), (19, "ORG"), (31, "GPE")]
-    assert page.segments[-1][2] == ["GPE: Oz", "ORG: the bank of Oz", "PER 0.25: the former head of the bank of Oz"]
+    assert page.pieces[-1].tooltip == ["GPE: Oz", "ORG: the bank of Oz", "PER 0.25: the former head of the bank of Oz"]
 
 
 def test_render_html_pales_improbable_mentions_and_writes_probabilities() -> None:
@@ -98,8 +55,7 @@ def test_render_html_is_self_contained_and_escapes_text() -> None:
     page = render_html(document, title=nasty)
     page.encode("utf-8")
     assert not re.search(r"https?:|url\(|\ssrc=|@import|javascript:", page)
-    tags = set(Page(page).tags)
-    assert "script" not in tags and "link" not in tags and "img" not in tags
+    assert Page(page).tags.isdisjoint({"script", "link", "img"})
     assert Page(page).text == "<script>alert('1')</script> & \"quotes\" \ufffd\ufffd\ufffd  \n]]>"
 
 
@@ -232,9 +188,10 @@ def test_render_html_draws_each_mention_as_one_bar(document: Document) -> None:
     shown = re.sub("[\ud800\x00]", "\ufffd", document.text).replace("\r\n", " \n").replace("\r", "\n")
     assert page.text == shown
     covered = sum(1 for place in range(len(shown)) if any(m.start <= place < m.end for m in document.mentions))
-    assert sum(len(text) for text, _, _ in page.segments) == covered
+    assert sum(len(piece.text) for piece in page.pieces) == covered
     place = 0
-    for text, stacked, tooltips in page.segments:
+    for piece in page.pieces:
+        text, stacked, tooltips = piece.text, lanes_of(piece), piece.tooltip
         while not any(m.start <= place < m.end for m in document.mentions):
             place += 1
         here = [m for m in document.mentions if m.start <= place and place + len(text) <= m.end]
