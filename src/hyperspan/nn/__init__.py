@@ -26,6 +26,7 @@ _HOME = {
     "TypeAxes": "outputs",
     "WeightColumns": "outputs",
     "WordLinear": "outputs",
+    "collate": "batch",
     "load_model": "folders",
     "new_model": "folders",
     "save_model": "folders",
@@ -50,6 +51,7 @@ __all__ = [
     "TypeAxes",
     "WeightColumns",
     "WordLinear",
+    "collate",
     "load_model",
     "new_model",
     "save_model",
@@ -59,7 +61,7 @@ __all__ = [
 if TYPE_CHECKING:
     from hyperspan.kernels.word_lstm import word_states
     from hyperspan.nn.abilities import Abilities, EncoderAbilities
-    from hyperspan.nn.batch import Batch
+    from hyperspan.nn.batch import Batch, collate
     from hyperspan.nn.encoder import Encoder, Spans
     from hyperspan.nn.folders import load_model, new_model, save_model
     from hyperspan.nn.model import Model, Setting

@@ -25,8 +25,8 @@ from hyperspan.nn import (
     Scorer,
     Spans,
     WordLinear,
+    collate,
 )
-from hyperspan.nn.batch import collate
 from hyperspan.structures import Distribution, Loss
 from hyperspan.text.vocabulary import Vocabulary
 
