@@ -5,13 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
+from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from tests.baselines.cases_cascaded import cascaded_cases
 from tests.baselines.cases_linear_chain import linear_chain_cases
 from tests.baselines.cases_mention_hypergraph import mention_hypergraph_cases
@@ -108,9 +115,45 @@ def segmental_cases(draw: st.DrawFn) -> Case:
     return segmental_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
 
 
+class OverArrays:
+    """A distribution over arrays, which answers with tensors as the others do. Its padding is NaN."""
+
+    def __init__(self, arrays: Any):
+        self.arrays, self.types, self.lengths = arrays, arrays.types, arrays.lengths
+        self.argmax, self.topk, self.places = arrays.argmax, arrays.topk, arrays.places
+
+    def __getattr__(self, name: str) -> Any:
+        """Another value or method of the arrays, whose answer is made one of tensors."""
+        found = getattr(self.arrays, name)
+        return (lambda *given, **named: self._made(found(*given, **named))) if callable(found) else self._made(found)
+
+    def _made(self, found: Any) -> Any:
+        if isinstance(found, np.ndarray):
+            return torch.from_numpy(found)
+        return OverArrays(found) if isinstance(found, type(self.arrays)) else found
+
+    def sample(self, k: int, generator: torch.Generator) -> Any:
+        return self.arrays.sample(k, np.random.default_rng(generator.initial_seed()))
+
+
+def over_arrays(case: Case) -> Case:
+    arrays = [tensor.numpy().copy() for tensor in case.vectorised.scores.tensors().values()]
+    for array in arrays:
+        for sentence, length in enumerate(case.lengths):
+            array[sentence, length:] = math.nan
+    if case.longer is None:
+        made: Any = ArrayHypergraph(ScoreArrays(*arrays), case.lengths)
+    else:
+        first, parts = ScoreArrays(*arrays[:4]), PartScores(*arrays[4:])
+        made = DiscontinuousArrayHypergraph(first, parts, case.lengths, case.vectorised.parts)
+    return replace(case, vectorised=OverArrays(made))
+
+
 STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
     "segmental": segmental_cases(),
+    "segmental, arrays": segmental_cases().map(over_arrays),
     "discontinuous": discontinuous_cases(),
+    "discontinuous, arrays": discontinuous_cases().map(over_arrays),
     "joint": joint_cases(),
     "linear chain": linear_chain_cases(),
     "semi-Markov": semi_markov_cases(),

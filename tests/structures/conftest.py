@@ -8,7 +8,15 @@ import pytest
 from hyperspan import kernels
 from hyperspan.kernels import libraries
 
-WITH_ENGINES = {"segmental", "segmental, untied", "mention hypergraph", "joint", "joint, untied"}
+WITH_ENGINES = {
+    "segmental",
+    "segmental, arrays",
+    "discontinuous, arrays",
+    "segmental, untied",
+    "mention hypergraph",
+    "joint",
+    "joint, untied",
+}
 """The structures and subjects that engines make a difference to."""
 FILES = {
     "test_all_structures.py",

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from hyperspan.structures import NotSupportedError
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.graphs import KBest, Log, Sampling, hyperpaths, inside, viterbi
+from hyperspan.structures.places import Places
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, Case
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
 WITH_THRESHOLDS = ("segmental", "discontinuous", "joint")
+OVER_ARRAYS = ("segmental, arrays", "discontinuous, arrays")
 CONDITIONED = (*WITH_THRESHOLDS, "semi-Markov")
 """Those that can be conditioned on mentions, and so learn from partial annotation."""
 
@@ -196,21 +198,35 @@ def test_partial_annotation_is_the_sum_over_all_sets_that_agree(structure: str, 
         assert close(math.exp(found[sentence]), agreeing, case.tolerance)
 
 
-@pytest.mark.parametrize("structure", WITH_THRESHOLDS)
+@pytest.mark.parametrize("structure", [*WITH_THRESHOLDS, *OVER_ARRAYS])
 @given(data=st.data(), threshold=st.sampled_from([0.1, 0.2, 0.5, 0.9, 1.0]))
-def test_above_keeps_what_is_probable_enough(structure: str, data: st.DataObject, threshold: float) -> None:
+def test_places_are_the_best_mentions_and_those_that_are_probable_enough(
+    structure: str, data: st.DataObject, threshold: float
+) -> None:
     case: Case = data.draw(STRUCTURES[structure])
-    best, probable = case.vectorised.places([None, [threshold] * case.types])
-    assert len(best.rows) == sum(map(len, case.vectorised.argmax()))
-    kept = case.vectorised.above(threshold)
-    pairs = zip(kept, case.brute, strict=True)
-    expected = sorted(brute.marginal(mention) for mentions, brute in pairs for mention in mentions)
-    assert sorted(probable.probabilities) == pytest.approx(expected, abs=case.tolerance)
-    for mentions, pool, brute in zip(kept, case.pools(), case.brute, strict=True):
+    best, probable = (
+        [mentions_at(found, sentence) for sentence in range(len(case.lengths))]
+        for found in case.vectorised.places([None, [threshold] * case.types])
+    )
+    assert [set(found) for found in best] == case.vectorised.argmax()
+    if structure in WITH_THRESHOLDS:
+        assert [set(found) for found in probable] == case.vectorised.above(threshold)
+    for found, pool, brute in zip(probable, case.pools(), case.brute, strict=True):
         for mention in pool:
             probability = brute.marginal(mention)
             if abs(probability - threshold) > case.tolerance:
-                assert (mention in mentions) == (probability >= threshold)
+                assert (mention in found) == (probability >= threshold)
+            if mention in found:
+                assert close(found[mention], probability, case.tolerance)
+
+
+def mentions_at(places: Places, sentence: int) -> dict[Any, float]:
+    """The mentions of a sentence with their probabilities."""
+    parts = places.parts or [()] * len(places.rows)
+    each = zip(places.rows.tolist(), parts, places.probabilities.tolist(), strict=True)
+    return {
+        (*row[1:], own) if own else tuple(row[1:]): probability for row, own, probability in each if row[0] == sentence
+    }
 
 
 @structures

@@ -4,7 +4,6 @@ force."""
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan import kernels
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.kernels.menu_arrays import run_menus
@@ -57,20 +55,6 @@ def check_equal(array: DiscontinuousArrayHypergraph, tensor: DiscontinuousHyperg
         assert ours == pytest.approx(theirs, abs=tolerance)
 
 
-@settings(max_examples=15, deadline=None)
-@given(LENGTHS, SIZES, st.integers(1, 3), st.integers(0, 999), st.booleans())
-def test_discontinuous_arrays_equal_tensors(
-    lengths: list[int], sizes: Sizes, parts: int, seed: int, in_c: bool
-) -> None:
-    array, tensor = both(lengths, sizes, parts, seed)
-    with kernels.only("c") if in_c else kernels.reference():
-        check_equal(array, tensor, 1e-9)
-        kinds = list(range(sizes[3]))[::-2]
-        check_equal(array.restrict(kinds), tensor.restrict(kinds), 1e-9)
-    sets = [set(some) for some in tensor.argmax()]
-    assert array.log_prob(sets) == pytest.approx(tensor.log_prob(sets).numpy(), abs=1e-8)
-
-
 @settings(max_examples=6, deadline=None)
 @given(LENGTHS, SIZES, st.integers(1, 3), st.integers(0, 999))
 def test_discontinuous_arrays_given_what_is_known_equal_tensors(
@@ -90,24 +74,6 @@ def test_discontinuous_arrays_given_what_is_known_equal_tensors(
         for ours, theirs in zip(one.topk(4), other.topk(4), strict=True):
             assert [mentions for mentions, _ in ours] == [mentions for mentions, _ in theirs]
             assert [value for _, value in ours] == pytest.approx([value for _, value in theirs], abs=1e-8)
-
-
-def test_discontinuous_arrays_draw_mentions_as_often_as_they_are_probable() -> None:
-    array, _ = both([5, 0], (2, 2, 1, 1), 2, 8)
-    drawn, empty = array.sample(4000, np.random.default_rng(0))
-    assert set(empty) == {frozenset()} and drawn == array.sample(4000, np.random.default_rng(0))[0]
-    counts = Counter(mention for mentions in drawn for mention in mentions)
-    probable: dict[AnyMention, float] = array.discontinuous_marginals(0.02)[0]
-    probable |= {(i, i + w + 1, k): p for (_, i, w, k), p in np.ndenumerate(array.marginals) if p > 0.02}
-    assert any(len(mention) == 4 for mention in probable)
-    for mention, probability in probable.items():
-        assert counts[mention] / 4000 == pytest.approx(probability, abs=0.035)
-
-
-@pytest.mark.parametrize("parts", [2, 3])
-def test_discontinuous_arrays_of_32_bits_are_close(parts: int) -> None:
-    array, tensor = both([7, 3, 0, 9], (4, 3, 2, 3), parts, 5, torch.float32)
-    check_equal(array, tensor, 1e-5)
 
 
 def test_discontinuous_arrays_give_sets_beyond_their_limits_no_probability() -> None:
