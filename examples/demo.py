@@ -8,8 +8,7 @@ from pathlib import Path
 from attrs import evolve
 
 import hyperspan
-from hyperspan.render.html import render_html
-from hyperspan.render.html import provenance
+from hyperspan.render.html import provenance, render_html
 
 EXAMPLES = Path(__file__).parent
 TEXTS = {"english": "everyday.txt", "craft": "article.txt", "genia": "biomedical.txt", "litbank": "literary.txt"}
