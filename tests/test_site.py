@@ -7,7 +7,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from hyperspan.toml import values_of
 from scripts.site_cli import cli_page
 from scripts.site_configuration import configuration_page
 from tests.serve.page.reader import NEEDS, PATIENCE
+from tests.support.pages import Page
 
 ROOT = Path(__file__).parents[1]
 SITE = "https://hyperspan-nlp.github.io/hyperspan/"
@@ -40,26 +40,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Loaded(HTMLParser):
-    """What a browser loads with a page: scripts, styles, pictures; not what its links lead to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.addresses: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag in ("script", "img", "iframe", "source") or (tag == "link" and given.get("rel") != "canonical"):
-            self.addresses += [address for key in ("src", "href") if (address := given.get(key))]
-
-
 def test_site_loads_nothing_from_outside(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 40
     for page in pages:
-        loaded = Loaded()
-        loaded.feed(page.read_text(encoding="utf-8"))
-        for address in loaded.addresses:
+        for address in Page(page.read_text(encoding="utf-8")).loaded:
             assert not re.match(r"(?:[a-z]+:)?//", address), f"{page.relative_to(site)} loads {address}"
             if page.name != "404.html":  # its addresses begin at the root of the server
                 assert (page.parent / address.partition("?")[0].partition("#")[0]).exists(), (page, address)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan.cli import main
 from hyperspan.nn import save_model
 from tests.bulk.fakes import contents, lines_in, manifest_of, plan_of, write_jsonl
 from tests.support.models import TEXT, small_model
+from tests.support.process import call
 
 Run = Callable[..., tuple[int, str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -31,17 +31,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def hyperspan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def hyperspan(tmp_path: Path) -> Run:
     """The command, in this process and in a folder of its own; returns its status and what it said."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["hyperspan", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        assert said.out == ""
-        return int(ended.value.code or 0), said.err
+        result = call(*arguments, cwd=tmp_path)
+        assert result.stdout == ""
+        return result.returncode, result.stderr
 
     return run
 
@@ -99,7 +95,7 @@ def test_a_line_every_minute_where_there_is_no_terminal(
 def test_stopped_by_a_user_it_goes_on(hyperspan: Run, model: str, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT * 20} for n in range(400)])
     job = ["a.jsonl", "-m", model, "-o", "found", "--shard-records", "10"]
-    process = subprocess.Popen(command(*job), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command(*job), stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     while not list((tmp_path / "found/.progress").glob("part-*")):
         assert process.poll() is None
         time.sleep(0.01)
@@ -134,17 +130,8 @@ def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
     try:
-        job = command(
-            str(tmp_path / "a.jsonl"),
-            "-m",
-            model,
-            "-o",
-            str(disk / "found"),
-            "--engine",
-            engine,
-            "--shard-records",
-            "10",
-        )
+        where = (str(tmp_path / "a.jsonl"), "-m", model, "-o", str(disk / "found"))
+        job = command(*where, "--engine", engine, "--shard-records", "10")
         result = subprocess.run(job, capture_output=True, text=True, check=False)
         assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
         assert "found cannot be written (No space left on device): make room; " in result.stderr

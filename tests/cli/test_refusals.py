@@ -196,6 +196,10 @@ REFUSED = {
     "suggest genia nowhere.txt": "nowhere.txt does not exist",
     "suggest nowhere 'Ada left.'": "nowhere",
     "suggest genia 'Ada left.' -n 0": "0 is not in the range",
+    "serve --model gena": "there is no model 'gena'",
+    "serve --max-texts 0": "the limit max_texts is 0; it must be at least 1",
+    "serve --port x": "--port",
+    "serve --allow-host Models.example.org:80": "give it in lower case and without a port",
     "label small a.txt -o d.jsonl --dev x.jsonl": "add --train-every",
     # names on request, of a model that does not mark them
     "annotate Ada -m small --names": "this model does not mark names",
@@ -225,7 +229,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("command", sorted({line.partition(" ")[0] for line in REFUSED}))
-def test_a_mistake_gets_one_sentence(command: str, place: Path) -> None:
+def test_a_mistake_gets_one_sentence(command: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hyperspan.serve.run.log_to_standard_error", lambda: None)  # which would outlive the command
     before = contents(place)
     for line, sentence in REFUSED.items():
         if line.partition(" ")[0] == command:

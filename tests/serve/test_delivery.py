@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from hyperspan.serve.app import STATIC
 from tests.serve.running import TEXT, Running
+from tests.support.pages import Page
 
 
 def raw(server: Running, method: str, path: str, **options: object) -> tuple[bytes, dict[str, str]]:
@@ -48,28 +48,12 @@ def test_files_of_the_page_are_checked_anew_and_not_sent_again(server: Running) 
     assert again.status_code == 304 and not again.content
 
 
-class Links(HTMLParser):
-    def __init__(self, page: str):
-        super().__init__()
-        self.ids: set[str] = set()
-        self.addresses: set[str] = set()
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        assert tag != "script" and not any(name.startswith("on") for name in given)
-        self.ids |= {given["id"]} if "id" in given else set()
-        self.addresses |= {given["href"]} if "href" in given else set()
-
-
 def test_the_reference_says_all_that_the_description_says(server: Running) -> None:
     description, page = server.client.get("/openapi.json").json(), server.client.get("/docs").text
-    links = Links(page)
-    assert all(address.removeprefix("#") in links.ids for address in links.addresses if address.startswith("#"))
-    assert {address for address in links.addresses if not address.startswith(("#", "/static/"))} == {
-        "/",
-        "/openapi.json",
-    }
+    read = Page(page)
+    assert "script" not in read.tags and not any(name.startswith("on") for name in read.attributes)
+    assert all(address.removeprefix("#") in read.ids for address in read.links if address.startswith("#"))
+    assert {one for one in read.links if not one.startswith(("#", "/static/"))} == {"/", "/openapi.json"}
     text = re.sub("<[^>]*>", "", page)
     for path, operations in description["paths"].items():
         for method, operation in operations.items():

@@ -29,11 +29,13 @@ class Piece:
 
 
 class Page(HTMLParser):
-    """Parses a page that has one annotated text."""
+    """Parses a page, of which at most one text is annotated."""
 
     def __init__(self, page: str):
         super().__init__()
-        self.tags, self.attributes = set[str](), set[str]()
+        self.tags, self.attributes, self.ids = set[str](), set[str](), set[str]()
+        self.links, self.loaded = set[str](), list[str]()
+        """Where it leads, and what a browser loads with it: scripts, styles, pictures."""
         self.visible, self.text = "", ""
         """What there is to read without a style sheet, and the annotated text alone."""
         self.pieces: list[Piece] = []
@@ -47,6 +49,10 @@ class Page(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         self.tags.add(tag)
         self.attributes |= given.keys()
+        self.ids |= {given["id"]} if "id" in given else set()
+        self.links |= {given["href"]} if "href" in given else set()
+        if tag in ("script", "img", "iframe", "source") or (tag == "link" and given.get("rel") != "canonical"):
+            self.loaded += [address for key in ("src", "href") if (address := given.get(key))]
         self._in_style = tag == "style"
         kind, style = given.get("class", ""), given.get("style", "")
         if tag == "i":
