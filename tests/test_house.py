@@ -127,12 +127,7 @@ def test_rooms_are_checked_whatever_an_import_looks_like(text: str) -> None:
 
 NOT_PUBLIC = {
     "kernels.numerics": "MINUS_INFINITY finite log_sum",
-    "kernels.span_layout": "SpanLayout",
     "kernels.transfer": "is_asynchronous",
-    "nn.encoder": "batch_layout",
-    "nn.model": "discontinuous_bias",
-    "nn.scorer": "INITIAL_MENTION_BIAS",
-    "nn.segmental": "SegmentalScorer",
     "structures.common": "ScoreTensors check_count check_no_nan check_possible check_scores draw entropy_term "
     "in_float64 in_sentence largest log_probability portions span_score",
     "structures.discontinuous_limits": "Limits",

@@ -14,8 +14,7 @@ from torch import Tensor
 from hyperspan.baselines import fofe
 from hyperspan.baselines.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
 from hyperspan.config import Config
-from hyperspan.nn import new_model
-from hyperspan.nn.encoder import batch_layout
+from hyperspan.nn import Spans, new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.tuning import best_value, tune
@@ -138,7 +137,7 @@ def test_all_mentions_and_some_of_the_other_spans_are_learnt_from(monkeypatch: p
         monkeypatch.setattr(fofe, "DISJOINT_RATE", disjoint)
         model = model_with("model.max_width=4")
         batch = model.collate([sentence])
-        kinds, starts, ends = model._learnt_from(gold, batch, batch_layout(batch, model.config), 4)
+        kinds, starts, ends = model._learnt_from(gold, batch, Spans.unread(batch, model.config), 4)
         return dict(zip(zip(starts.tolist(), ends.tolist(), strict=True), kinds.tolist(), strict=True))
 
     every = {(i, j) for i in range(6) for j in range(i, min(i + 4, 6))}

@@ -10,7 +10,7 @@ from experiments.settings import config_of
 from experiments.study.studies import DISCONTINUOUS
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.nn import MODELS, Model, Scorer, new_model
+from hyperspan.nn import ENCODERS, MODELS, EncoderAbilities, Model, NeuralEncoder, Scorer, new_model
 from hyperspan.nn.validation import validate
 from hyperspan.training.run import check_lengths
 from hyperspan.types import Mention, Sentence
@@ -37,6 +37,16 @@ def test_validate_refuses_a_width_without_spans(kind: str) -> None:
 @pytest.mark.parametrize("kind", WITHOUT_SPANS)
 def test_check_lengths_takes_long_sentences_without_spans(kind: str) -> None:
     check_lengths(model_of(kind), [Sentence(["Lindau"] * 1000)])
+
+
+def test_validate_refuses_spans_of_an_encoder_of_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WordsAlone(NeuralEncoder):
+        abilities = EncoderAbilities(vectors=True, contextual=True)
+
+    monkeypatch.setattr(ENCODERS, "built_in", {**ENCODERS.built_in, "words": WordsAlone})
+    validate(Config().override(["encoder.kind=words", "model.kind=linear-chain"]))
+    with pytest.raises(InputError, match=r"segmental scores spans, but encoder\.kind words encodes words"):
+        validate(Config().override(["encoder.kind=words"]))
 
 
 @pytest.mark.parametrize("setting", ["words.vectors=glove.txt", "characters.encoder=lstm"])

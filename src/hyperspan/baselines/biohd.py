@@ -32,7 +32,6 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Outputs, Setting
-from hyperspan.nn.model import discontinuous_bias
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, parts_of, with_parts
@@ -298,7 +297,7 @@ class Biohd(Model):
 
     def settings(self) -> list[Setting]:
         """The bias of the tags of discontinuous mentions."""
-        return [discontinuous_bias(self.found_at)]
+        return [Setting.discontinuous_bias(self.found_at)]
 
     def found_at(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
         """Return a function from a bias to the mentions found with it."""

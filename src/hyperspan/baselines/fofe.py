@@ -33,9 +33,7 @@ from torch.nn.functional import cross_entropy, pad
 
 from hyperspan.config import MOST_LAYERS, MOST_UNITS, Config, KindOptions, number
 from hyperspan.errors import InputError
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.nn import Abilities, Batch, Model, NeuralEncoder, Setting
-from hyperspan.nn.encoder import batch_layout
+from hyperspan.nn import Abilities, Batch, Model, NeuralEncoder, Setting, Spans
 from hyperspan.structures import Distribution, Loss, Mention, MentionSet
 from hyperspan.structures.common import in_float64
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
@@ -141,22 +139,22 @@ class Fofe(Model):
         if batch.longest == 0:
             empty = torch.zeros(len(sentences), 0, 1, types + 1, device=self.device)
             return IndependentSpans(empty, batch.lengths, self.kind_options.threshold)
-        layout = batch_layout(batch, self.config)
-        scores = self.classify(self.codes(self.encoder(batch)[-1], batch), layout.start, layout.end)
-        found = layout.chains.unpack_widths(scores.log_softmax(1))
+        spans = Spans.unread(batch, self.config)
+        scores = self.classify(self.codes(self.encoder(batch)[-1], batch), spans.layout.start, spans.layout.end)
+        found = spans.by_width(scores.log_softmax(1))
         return IndependentSpans(found, batch.lengths, self.kind_options.threshold)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        layout = batch_layout(batch, self.config)
+        spans = Spans.unread(batch, self.config)
         width = min(self.max_width or batch.longest, batch.longest)
         unrepresentable = tuple(sum(end - start > width for start, end, _ in mentions) for mentions in gold)
-        kinds, start, end = self._learnt_from(gold, batch, layout, width)
+        kinds, start, end = self._learnt_from(gold, batch, spans, width)
         wrong = cross_entropy(self.classify(self.codes(words, batch), start, end), kinds, reduction="none")  # (spans,)
         sentence = torch.div(start, batch.longest, rounding_mode="floor")
         return Loss(wrong.new_zeros(len(batch.lengths)).index_add(0, sentence, wrong), unrepresentable)
 
     def _learnt_from(
-        self, gold: Sequence[set[Mention]], batch: Batch, layout: SpanLayout, width: int
+        self, gold: Sequence[set[Mention]], batch: Batch, spans: Spans, width: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The types, starts and ends of the spans to learn from: all mentions, and some of the others."""
         none, words = len(self.labels), len(batch.lengths) * batch.longest
@@ -169,11 +167,11 @@ class Fofe(Model):
                 if end - start <= width:
                     kind[first + start, end - start - 1] = min(label, kind[first + start, end - start - 1])
         kinds, before = self.indices(kind.ravel(), covered.cumsum())  # mention words before each word
-        kinds = kinds.index_select(0, layout.start * width + layout.width)
-        overlaps = before.index_select(0, layout.end + 1) > before.index_select(0, layout.start)
+        kinds = kinds.index_select(0, spans.layout.start * width + spans.layout.width)
+        overlaps = before.index_select(0, spans.layout.end + 1) > before.index_select(0, spans.layout.start)
         rate = torch.where(overlaps, OVERLAPPING_RATE, DISJOINT_RATE)
         chosen = ((kinds < none) | (torch.rand(rate.shape, device=self.device) < rate)).nonzero()[:, 0]
-        return kinds[chosen], layout.start[chosen], layout.end[chosen]
+        return kinds[chosen], spans.layout.start[chosen], spans.layout.end[chosen]
 
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         """One type per span, for spans that are not too wide."""

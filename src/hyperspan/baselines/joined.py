@@ -30,9 +30,7 @@ from torch.nn.functional import softplus
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.config import Config, KindOptions, number
 from hyperspan.errors import InputError
-from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting, Spans
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
-from hyperspan.nn.segmental import SegmentalScorer
+from hyperspan.nn import ENCODERS, INITIAL_MENTION_BIAS, Abilities, Batch, Model, SegmentalScorer, Setting, Spans
 from hyperspan.structures import Loss, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, with_parts

@@ -20,8 +20,7 @@ from torch.nn.functional import pad
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS
+from hyperspan.nn import INITIAL_MENTION_BIAS, Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, Mention, MentionSet, PartialMarks
 from hyperspan.structures.common import (
     ScoreTensors,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hyperspan.plugins import ENCODERS, MODELS, imported
 
 _HOME = {
+    "INITIAL_MENTION_BIAS": "scorer",
     "Abilities": "abilities",
     "Batch": "batch",
     "Encoder": "encoder",
@@ -21,6 +22,7 @@ _HOME = {
     "Outputs": "outputs",
     "Recognizer": "recognizer",
     "Scorer": "scorer",
+    "SegmentalScorer": "segmental",
     "Setting": "model",
     "Spans": "encoder",
     "TypeAxes": "outputs",
@@ -35,6 +37,7 @@ _HOME = {
 
 __all__ = [
     "ENCODERS",
+    "INITIAL_MENTION_BIAS",
     "MODELS",
     "Abilities",
     "Batch",
@@ -46,6 +49,7 @@ __all__ = [
     "Outputs",
     "Recognizer",
     "Scorer",
+    "SegmentalScorer",
     "Setting",
     "Spans",
     "TypeAxes",
@@ -68,7 +72,8 @@ if TYPE_CHECKING:
     from hyperspan.nn.neural import NeuralEncoder
     from hyperspan.nn.outputs import OutputLayer, Outputs, TypeAxes, WeightColumns, WordLinear
     from hyperspan.nn.recognizer import Recognizer
-    from hyperspan.nn.scorer import Scorer
+    from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
+    from hyperspan.nn.segmental import SegmentalScorer
 
 
 def __getattr__(name: str) -> Any:

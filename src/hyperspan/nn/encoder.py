@@ -37,6 +37,12 @@ class Spans(NamedTuple):
     layout: SpanLayout
     """Which span each row is."""
 
+    @classmethod
+    def unread(cls, batch: Batch, config: Config) -> Spans:
+        """The spans of a batch for models that represent them by themselves: their states are empty."""
+        layout = _layout_of(batch, config)
+        return cls(torch.empty(len(layout.start), 0, device=batch.words.device), layout)
+
     def by_width(self, rows: Tensor) -> Tensor:
         """(rows, d) -> (B, n, c, d): by sentence, first word and words minus one; 0 where there is no such span."""
         return self.layout.chains.unpack_widths(rows)
@@ -155,10 +161,10 @@ class Encoder(nn.Module, ABC):
         """The layout of the spans of a batch; None without spans."""
         if not self.over_spans or batch.longest == 0:
             return None
-        return batch_layout(batch, self.config)
+        return _layout_of(batch, self.config)
 
 
-def batch_layout(batch: Batch, config: Config) -> SpanLayout:
+def _layout_of(batch: Batch, config: Config) -> SpanLayout:
     """The layout of all spans of a batch that are no wider than `model.max_width`."""
     limit = config.model.max_width
     width = batch.longest if limit == "n" else min(limit, batch.longest)

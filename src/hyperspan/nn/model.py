@@ -54,10 +54,10 @@ class Setting:
     of_discontinuous: bool = False
     """Whether the F1 of discontinuous mentions decides, among values that cost next to nothing in overall F1."""
 
-
-def discontinuous_bias(found_at: FoundAt) -> Setting:
-    """The bias of discontinuous mentions, which are so rare that the most probable set leaves most of them out."""
-    return Setting("discontinuous", "bias", DISCONTINUOUS_BIASES, 0.0, found_at, of_discontinuous=True)
+    @classmethod
+    def discontinuous_bias(cls, found_at: FoundAt) -> Setting:
+        """The bias of discontinuous mentions, which are so rare that the most probable set leaves most of them out."""
+        return cls("discontinuous", "bias", DISCONTINUOUS_BIASES, 0.0, found_at, of_discontinuous=True)
 
 
 class Model(nn.Module, InferenceModel):

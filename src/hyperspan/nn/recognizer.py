@@ -12,7 +12,7 @@ from torch import Tensor
 from hyperspan.config import Config
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.model import Model, Setting, discontinuous_bias
+from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.outputs import WeightColumns
 from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
@@ -123,7 +123,7 @@ class Recognizer(Model):
         return self.scorer.representable(mentions, longest)
 
     def settings(self) -> list[Setting]:
-        found = [discontinuous_bias(self.found_at_discontinuous_bias)] if self.discontinuous else []
+        found = [Setting.discontinuous_bias(self.found_at_discontinuous_bias)] if self.discontinuous else []
         if self.config.training.tune_mention_bias:
             found.append(Setting("model", "mention_bias", MENTION_BIASES, 0.0, self.found_at_mention_bias))
         return found
