@@ -23,7 +23,7 @@ from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.target import Losses, Target
 from hyperspan.corpora.trimming import PARTS_JOINED, trimmed
 from hyperspan.errors import CorpusError, OutputExistsError
-from tests.support.data import data_path
+from tests.support.data import ALL, data_path
 from tests.support.growth import grows_linearly
 
 TEXT = "Ada saw the\r\nSeattle zoo, young and old people. 🦒"
@@ -308,37 +308,24 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, docu
             assert (folder / "again" / file.name).read_bytes() == file.read_bytes()
 
 
-def litbank(folder: Path, only: int | None = None) -> list[Source]:
+@pytest.mark.parametrize("most", [5, ALL])
+def test_litbank_comes_back_byte_for_byte(tmp_path: Path, most: int | None) -> None:
     with tarfile.open(data_path("litbank/litbank_entities_brat_tsv.tar.gz")) as archive:
         names = sorted(name for name in archive.getnames() if name.endswith(".ann"))
-        chosen = names if only is None else random.Random(0).sample(names, only)
-        wanted = {name[:-4] for name in chosen}
-        archive.extractall(folder, [each for each in archive if each.name[:-4] in wanted], filter="data")
-    return sources_in(folder, (".ann",))
-
-
-def check_litbank(folder: Path, only: int | None) -> tuple[int, int]:
-    sources = litbank(folder / "in", only)
+        wanted = {name[:-4] for name in (names if most is None else random.Random(0).sample(names, most))}
+        archive.extractall(tmp_path / "in", [each for each in archive if each.name[:-4] in wanted], filter="data")
+    sources = sources_in(tmp_path / "in", (".ann",))
     problems, losses = Problems(), Losses()
     documents = (document for source in sources for document in read_brat(source, problems))
-    write_brat(documents, Target(str(folder / "out")), losses, problems)
-    assert not problems.notes and not losses.lost
+    write_brat(documents, Target(str(tmp_path / "out")), losses, problems)
+    assert not problems.notes and not losses.lost and (most or losses.written == 13_912)
     for source in sources:
         assert source.path is not None
         for file in (source.path, source.path.with_suffix(".txt")):
-            assert (folder / "out" / file.name).read_bytes() == file.read_bytes()
+            assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
         assert looks_like_brat(source.head().decode(errors="ignore"))
         assert not looks_like_brat(source.path.with_suffix(".txt").read_text(encoding="utf-8")[:65_536])
-    return len(sources), losses.written
-
-
-def test_litbank_comes_back_byte_for_byte(tmp_path: Path) -> None:
-    assert check_litbank(tmp_path, 5)[0] == 5
-
-
-@pytest.mark.corpora
-def test_all_of_litbank_comes_back_byte_for_byte(tmp_path: Path) -> None:
-    assert check_litbank(tmp_path, None) == (100, 13_912)
+    assert len(sources) == (most or 100)
 
 
 def test_a_new_folder_appears_as_a_whole(tmp_path: Path) -> None:

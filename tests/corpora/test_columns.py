@@ -25,7 +25,7 @@ from hyperspan.corpora.tags import Scheme
 from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
-from tests.support.data import data_path
+from tests.support.data import ALL, data_path
 from tests.support.formats import read as read_as
 from tests.support.formats import written as written_as
 
@@ -308,35 +308,28 @@ def check_real(source: Source, data: bytes, **options: Any) -> None:
     assert odd <= ODD_LINES.get(Path(source.name).name, 0)
 
 
-def start_of(source: Source, sentences: int) -> bytes:
+def start_of(source: Source, sentences: int | None) -> bytes:
     def lines() -> Iterator[bytes]:
         blank = 0
         with source.open() as stream:
             for line in stream:
                 blank += not line.strip()
-                if blank > sentences:
+                if sentences is not None and blank > sentences:
                     return
                 yield line
 
     return b"".join(lines())
 
 
+@pytest.mark.parametrize("sentences", [300, ALL])
 @pytest.mark.parametrize("name", REAL)
-def test_the_beginning_of_real_files_comes_back(name: str) -> None:
+def test_real_files_come_back(name: str, sentences: int | None) -> None:
     for source in sources_in(data_path(name)):
-        check_real(source, start_of(source, 300), **REAL[name])
+        check_real(source, start_of(source, sentences), **REAL[name])
 
 
-@pytest.mark.corpora
-@pytest.mark.parametrize("name", REAL)
-def test_real_files_come_back(name: str) -> None:
-    for source in sources_in(data_path(name)):
-        with source.open() as stream:
-            data = stream.read()
-        check_real(source, data, **REAL[name])
-
-
-def check_litbank_tar(most: int | None) -> None:
+@pytest.mark.parametrize("most", [3, ALL])
+def test_litbanks_tables_come_back(most: int | None) -> None:
     with tarfile.open(data_path("litbank/litbank_entities_brat_tsv.tar.gz")) as archive:
         members = (member for member in archive if member.name.endswith(".tsv") and "/._" not in member.name)
         for member in islice(members, most):
@@ -346,12 +339,3 @@ def check_litbank_tar(most: int | None) -> None:
             layers = data.partition(b"\n")[0].count(b"\t") - 1
             source = Source(member.name, stream=io.BytesIO(data))
             check_real(source, data, layers=layers, first_layer="innermost")
-
-
-def test_some_of_litbanks_tables_come_back() -> None:
-    check_litbank_tar(3)
-
-
-@pytest.mark.corpora
-def test_litbanks_tables_come_back() -> None:
-    check_litbank_tar(None)

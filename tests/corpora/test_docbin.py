@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
 from hyperspan.training.data import read_sentences
-from tests.support.data import data_path
+from tests.support.data import ALL, data_path
 from tests.support.formats import read as read_as
 from tests.support.formats import written as written_as
 
@@ -233,14 +234,8 @@ def test_noise_is_no_docbin(spacy: Any) -> None:
         read(b"noise")
 
 
-def test_real_sentences(spacy: Any) -> None:
+@pytest.mark.parametrize("most", [20, ALL])
+def test_real_sentences(spacy: Any, most: int | None) -> None:
     source = Source("real", path=data_path("genia/other_formats/yhcc.genia.dev.jsonlines.gz"))
-    documents = [document for document, _ in zip(token_json.read_cnn_ner(source, Problems()), range(20), strict=False)]
-    assert read(written(documents)) == documents
-
-
-@pytest.mark.corpora
-def test_whole_real_file(spacy: Any) -> None:
-    source = Source("real", path=data_path("genia/other_formats/yhcc.genia.dev.jsonlines.gz"))
-    documents = list(token_json.read_cnn_ner(source, Problems()))
+    documents = list(islice(token_json.read_cnn_ner(source, Problems()), most))
     assert read(written(documents)) == documents

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+ALL = pytest.param(None, marks=pytest.mark.corpora, id="all")
+"""In the place of how much of a corpus is tested: all of it, where corpora are."""
 BESIDE = Path(__file__).parents[2].parent / "shared" / "data"
 
 
