@@ -19,7 +19,6 @@ from hyperspan.corpora.four_lines import read_four_lines
 from hyperspan.corpora.genia_xml import read_genia_xml
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.errors import CorpusError, InputError
-from hyperspan.text.tokens import genia_tokens
 from hyperspan.types import Document, Sentence
 from tests.support.data import data_path
 from tests.support.formats import read_noting
@@ -176,30 +175,6 @@ def test_other_tokenizers_and_wrong_options():
     assert document.sentences[1].tokens == ("A", "cell-free", "extract", ".")
     with pytest.raises(InputError, match="choose one of"):
         read(corpus(), tokenizer="none")
-
-
-TOKENS = {
-    "NF-kappa B/Rel, 3.5+": "NF - kappa B / Rel , 3 . 5 +",
-    "the factor(s) (IL-2) cannot": "the factor ( s ) ( IL - 2 ) can not",
-    "CD4(+) and [3H]foo, 10(-7) M(r)": "CD4( + ) and [3H]foo , 10( - 7) M(r)",
-    "t(8;21)(q22;q22) and 25(OH)2D3 [Ca2+]i": "t(8;21)(q22;q22) and 25(OH)2D3 [Ca2 + ]i",
-    "5'-end of cells' ends, Foo's, don't, chan'su": "5' - end of cells ' ends , Foo 's , do n't , chan'su",
-    "'aged' (60%) -->x: A*02": "' aged ' ( 60 % ) - - > x : A*02",
-}
-
-
-@pytest.mark.parametrize("text", TOKENS)
-def test_tokens_of_the_paper(text: str):
-    assert [text[start:end] for start, end in genia_tokens(text)] == TOKENS[text].split()
-
-
-@given(st.text("ab1(['s]);-+.,/&*\u0301 \nn", max_size=40) | st.text(max_size=20))
-def test_every_character_but_white_space_is_in_one_token(text: str):
-    spans = genia_tokens(text)
-    covered = [position for start, end in spans for position in range(start, end)]
-    assert sorted(set(covered)) == covered
-    assert set(covered) >= {position for position, character in enumerate(text) if not character.isspace()}
-    assert not any(set(text[start:end]) & set(" \t\n\u00a0") for start, end in spans)
 
 
 WRONG = {
