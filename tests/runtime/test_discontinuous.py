@@ -15,11 +15,11 @@ from hyperspan.errors import InputError
 from hyperspan.nn import load_model, new_model, save_model
 from hyperspan.nn.compact import compact
 from hyperspan.nn.recognizer import Recognizer
-from hyperspan.runtime.model import RuntimeModel, is_served
+from hyperspan.runtime.model import RuntimeModel
 from hyperspan.structures import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
-from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence
+from tests.runtime.test_model import runtime_of
 
 COORDINATIONS = [
     (f"{one} and {other} {noun} of the {place}".split(), (0, 4), ((0, 1), (3, 4)))
@@ -51,12 +51,6 @@ def trained(changes: list[str], steps: int = 12) -> Recognizer:
         optimizer.step()
     assert isinstance(model, Recognizer)
     return model.eval()
-
-
-def runtime_of(folder: Path) -> RuntimeModel:
-    config = Config.of_model(folder)
-    assert is_served(config)
-    return RuntimeModel(folder, config, Vocabulary.load(folder))
 
 
 @pytest.mark.parametrize(

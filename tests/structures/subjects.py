@@ -58,6 +58,8 @@ class Subject:
     """How it decodes beside what every structure does."""
     conditions: bool = False
     """Whether it can be conditioned on mentions."""
+    teaches: bool = False
+    """Whether it can learn from another one of its kind."""
     same_sets: bool = True
     """Whether its k best are ranked by the probability that `log_prob` gives them."""
     excess: float = 1e-6
@@ -96,6 +98,10 @@ class Subject:
             found.append(distribution.condition(require=require).marginals)
             found.append(distribution.restrict(list(range(distribution.types))[::-1]).log_partition)
         return [*found, *self.more_values(distribution)]
+
+    def taught(self, distribution: Any) -> list[Tensor]:
+        """What it learns from itself."""
+        return [distribution.cross_entropy(distribution)] if self.teaches else []
 
     def decoded(self, distribution: Any) -> Iterator[list[Any]]:
         yield distribution.argmax()
@@ -191,10 +197,22 @@ def probable(distribution: Any) -> list[list[Any]]:
 TIED = ("absent", "present", "extend", "close")
 SUBJECTS = {
     "segmental": Subject(
-        segmental, edge_shapes, edges_in_use, more_values=edge_values, more_sets=segmental_sets, conditions=True
+        segmental,
+        edge_shapes,
+        edges_in_use,
+        more_values=edge_values,
+        more_sets=segmental_sets,
+        conditions=True,
+        teaches=True,
     ),
     "segmental, untied": Subject(
-        segmental, untied_shapes, edges_in_use, more_values=edge_values, more_sets=segmental_sets, conditions=True
+        segmental,
+        untied_shapes,
+        edges_in_use,
+        more_values=edge_values,
+        more_sets=segmental_sets,
+        conditions=True,
+        teaches=True,
     ),
     "joint": Subject(joint, with_pairs(edge_shapes), edges_in_use, more_sets=probable, conditions=True, excess=0.05),
     "joint, untied": Subject(
@@ -206,6 +224,7 @@ SUBJECTS = {
         edges_in_use,
         more_sets=probable,
         conditions=True,
+        teaches=True,
     ),
     "semi-Markov": Subject(
         lambda tensors, lengths: SemiMarkov(SegmentScores(**tensors), lengths),

@@ -228,17 +228,6 @@ def test_cross_entropy_weighs_chains_and_its_gradients_are_finite_differences() 
     assert torch.autograd.gradcheck(loss, leaves, fast_mode=True)
 
 
-def test_cross_entropy_bears_impossible_edges_and_padding() -> None:
-    limits = Limits(2, 2, 1, 1)
-    scores = discontinuous_scores(2, 4, limits, 1, torch.float32, seed=5, impossible=0.2)
-    plain = DiscontinuousHypergraph(scores, [4, 2]).cross_entropy(DiscontinuousHypergraph(scores, [4, 2]))
-    for tensor in scores.tensors().values():
-        tensor[1, 2:] = float("nan")
-    assert plain.isfinite().all()
-    noisy = DiscontinuousHypergraph(scores, [4, 2])
-    torch.testing.assert_close(noisy.cross_entropy(noisy), plain)
-
-
 def test_geometric_mean_is_normalised() -> None:
     each = [
         DiscontinuousHypergraph(discontinuous_scores(2, 3, limits, 1, seed=seed), LENGTHS, limits.parts)

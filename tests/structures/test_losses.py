@@ -126,30 +126,6 @@ def test_cross_entropy_is_the_sum_over_all_sets(
         assert math.isclose(values[sentence].item(), expected, abs_tol=1e-9)
 
 
-@pytest.mark.parametrize("untied", [False, True])
-def test_cross_entropy_gradients_are_finite_differences_and_padding_gets_none(untied: bool) -> None:
-    scores = edge_scores((2, 3, 3, 1), torch.float64, 5, 1.0, 0.0, untied=untied)
-    teacher = edge_scores((2, 3, 3, 1), torch.float64, 6, 2.0, 0.0, untied=False)
-    teacher.close.requires_grad_()
-    leaves = [tensor.detach().requires_grad_() for tensor in scores.tensors().values()]
-    assert torch.autograd.gradcheck(
-        lambda *given: cross_entropy(type(scores)(*given), teacher, LENGTHS), leaves, fast_mode=True
-    )
-    scores.close[1, 2:] = scores.absent[1, 2] = float("nan")  # beyond the second sentence
-    scores.close.requires_grad_()
-    cross_entropy(scores, teacher, LENGTHS).sum().backward()
-    assert teacher.close.grad is None
-    assert scores.close.grad is not None and scores.close.grad.isfinite().all()
-    assert not scores.close.grad[1, 2:].any()
-
-
-def test_cross_entropy_with_oneself_is_the_entropy_and_least() -> None:
-    scores, other = (edge_scores(SHAPE, torch.float64, seed, 1.0, 0.0, untied=False) for seed in (7, 8))
-    entropy = SegmentalHypergraph(scores, LENGTHS).entropy
-    torch.testing.assert_close(cross_entropy(scores, scores, LENGTHS), entropy)
-    assert (cross_entropy(other, scores, LENGTHS) > entropy).all()
-
-
 @pytest.mark.parametrize(("widths", "untied"), [((2, 2, 2), (False,) * 3), ((2, 3, 2), (True, False, False))])
 def test_mean_scores_are_the_normalised_geometric_mean(widths: tuple[int, ...], untied: tuple[bool, ...]) -> None:
     given = [

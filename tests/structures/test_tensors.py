@@ -41,7 +41,7 @@ def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
     clean, padding = subject.random(len(LENGTHS), max(LENGTHS), 2), subject.padding(LENGTHS, 2)
     dirty = {name: tensor.masked_fill(padding[name], rubbish).requires_grad_() for name, tensor in clean.items()}
     whole = subject.build(dirty, torch.tensor(LENGTHS))
-    values = subject.values(whole, subject.gold)
+    values = subject.values(whole, subject.gold) + subject.taught(whole)
     sum(value.sum() for value in values).backward()  # type: ignore[union-attr]
     for name, tensor in dirty.items():
         assert tensor.grad is not None and tensor.grad.isfinite().all()
@@ -56,7 +56,7 @@ def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
             if name not in subject.shared
         }
         single = subject.build(clean | alone, [length])
-        own = subject.values(single, [subject.gold[sentence]])
+        own = subject.values(single, [subject.gold[sentence]]) + subject.taught(single)
         for value, other in zip(values, own, strict=True):
             torch.testing.assert_close(value[sentence][tuple(map(slice, other.shape[1:]))], other[0])
             assert math.isclose(value[sentence].sum().item(), other[0].sum().item(), abs_tol=1e-9)
@@ -121,6 +121,14 @@ def test_gradients(subject: Subject, impossible: float) -> None:
     ):
         assert torch.autograd.gradcheck(value, leaves, fast_mode=True)  # along random directions
     assert torch.autograd.gradgradcheck(lambda *values: build(*values).log_partition, leaves, fast_mode=True)
+    if subject.teaches and not impossible:
+        teacher = subject.build({name: (2 - tensor).requires_grad_() for name, tensor in tensors.items()}, [3, 2])
+        assert torch.autograd.gradcheck(lambda *values: build(*values).cross_entropy(teacher), leaves, fast_mode=True)
+        build(*leaves).cross_entropy(teacher).sum().backward()
+        assert all(tensor.grad is None for tensor in teacher.scores.tensors().values())
+        own = build(*leaves)
+        torch.testing.assert_close(own.cross_entropy(own), own.entropy)
+        assert (teacher.cross_entropy(own) > own.entropy).all()
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 2), (1, 1), (1, 3), (3, 0), (0, 0)])
@@ -291,3 +299,4 @@ def test_equal_scores_count_the_hyperpaths_of_long_sentences(subject: Subject, r
     distribution = subject.build(equal, [n])
     assert math.isclose(distribution.log_partition.item(), count, rel_tol=1e-12)
     assert math.isclose(distribution.entropy.item(), count, rel_tol=1e-12)
+    assert distribution.argmax() == [frozenset()], "fewer mentions come first"
