@@ -1,9 +1,9 @@
-"""The speed of a bulk job from raw text to shards, with several workers for one GPU: `python -m
+"""The speed of a bulk job from raw text to shards, with several processes on one GPU: `python -m
 experiments.speed bulk-gpu --device cuda`.
 
 Each run is a separate process with a time limit; the most important run comes first. Texts are synthetic or given, one
-document per line; each is annotated once per run. The rate is measured from when the first worker receives a shard to
-when the last shard is committed. GPU use is the share of that time in which a kernel runs, according to nvidia-smi.
+document per line; each is annotated once per run. The rate is measured from the first words to when the last
+shard is committed. GPU use is the share of that time in which a kernel runs, according to nvidia-smi.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import find_inputs
 from hyperspan.bulk.job import Progress, run_job
 from hyperspan.bulk.plan import ShardLimits
-from hyperspan.bulk.pool import PoolEngine, PoolStatistics
 from hyperspan.bulk.shards import JobSettings
+from hyperspan.bulk.workers import Processes, is_mps_on
 from hyperspan.errors import InputError
 from hyperspan.runtime.loading import load
 
@@ -128,51 +128,31 @@ class EnoughError(Exception):
 
 def measure(run: BulkRun) -> dict[str, Any]:
     """The figures of a job."""
-    begun, last = time.perf_counter(), Progress(0, 0, 0)
+    begun = time.perf_counter()
+    seen: list[tuple[float, Progress]] = []
     settings = JobSettings(kind="lines", limits=ShardLimits(bytes=round(run.shard_megabytes * 1e6)))
     target = folder_at(run.output)
     inputs, _ = find_inputs(run.texts, "lines", target.name)
-    engine = PoolEngine(run.device, run.workers)
 
     def see(progress: Progress) -> None:
-        nonlocal last
-        last = progress
+        seen.append((time.perf_counter(), progress))
         if time.perf_counter() - begun > run.seconds:
             raise EnoughError
 
-    with gpu_use() as seen, suppress(EnoughError):
-        run_job(engine, target, settings, run.model, inputs, False, (), see)
-    counts = engine.statistics
-    use = [share for moment, share in seen if counts.begun <= moment <= counts.ended]
+    with gpu_use() as used, suppress(EnoughError):
+        run_job(Processes(run.device, run.workers), target, settings, run.model, inputs, False, (), see)
+    (first, before), (end, last) = seen[0], seen[-1]
+    use = [share for moment, share in used if first <= moment <= end]
     return {
         **{name: getattr(run, name) for name in ("model", "device", "workers")},
+        "mps": is_mps_on(),
         "words": last.words,
         "shards": last.shards,
         "stopped": last.shards < last.total,
-        "words_per_second": last.words / (counts.ended - counts.begun),
+        "words_per_second": (last.words - before.words) / max(end - first, 1e-9),
         "gpu_busy": sum(use) / len(use) if use else None,
-        "seconds": counts.ended - counts.begun,
-        "seconds_until_the_first_shard_is_begun": counts.begun - begun,
-        **_stages(counts, engine.threads, last.words),
-    }
-
-
-def _stages(counts: PoolStatistics, threads: int, words: int) -> dict[str, Any]:
-    """How compute threads and workers spend their time."""
-    taken, batches, workers = threads * (counts.ended - counts.begun), max(counts.batches, 1), counts.workers
-    return {
-        "words_a_batch": counts.words / batches,
-        "milliseconds_a_batch": {
-            "computing": 1e3 * counts.computing / batches,
-            "of that, until all is launched": 1e3 * counts.launching / batches,
-            "answering": 1e3 * counts.answering / batches,
-        },
-        "computing_threads": {"threads": threads, "computing": counts.computing / taken, "idle": counts.idle / taken},
-        "workers_time": {
-            "waiting for answers": workers.waiting / max(workers.total, 1e-9),
-            "making batches": workers.collating / max(workers.total, 1e-9),
-            "microseconds of CPU a word": 1e6 * workers.cpu / max(words, 1),
-        },
+        "seconds": end - first,
+        "seconds_until_the_first_words": first - begun,
     }
 
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+import hyperspan.bulk
 from hyperspan.bulk import job
+from hyperspan.bulk.workers import Processes, ThisProcess
 from tests.bulk.fakes import FakeAnnotator
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeAnnotator:
-    """The annotator that jobs use while a test runs."""
+    """The annotator that jobs use while a test runs, in this process unless a number of workers is given."""
     annotator = FakeAnnotator()
-    monkeypatch.setattr("hyperspan.bulk.job.load", lambda *_: annotator)
+    monkeypatch.setattr(job, "load", lambda *_: annotator)
     monkeypatch.setattr(job, "hash_of", lambda model: f"sha256:{model}")
+
+    def in_this_process(device: str, workers: int | None) -> Processes | ThisProcess:
+        return ThisProcess(device) if workers is None else Processes(device, workers)
+
+    monkeypatch.setattr(hyperspan.bulk, "Processes", in_this_process)
     return annotator

@@ -33,12 +33,17 @@ def named(ancestor: int, beginning: str) -> list[int]:
     return sorted(process for process, name in below(ancestor).items() if name.startswith(beginning))
 
 
+def state_of(process: int) -> str:
+    """Its state as the system calls it: T if it is stopped, Z if it has ended and its parent has not looked yet."""
+    try:
+        return (Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def is_running(process: int) -> bool:
     """Whether it is there, and not only its entry, which its parent has not looked at yet."""
-    try:
-        return (Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return state_of(process) not in ("", "Z")
 
 
 def with_variable(name: str, value: str) -> list[int]:

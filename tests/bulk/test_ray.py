@@ -6,19 +6,23 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import hyperspan.bulk.workers
 from hyperspan import kernels
-from hyperspan.bulk import Progress, annotate_files, engine
+from hyperspan.bulk import Progress, annotate_files
 from hyperspan.bulk import ray as ray_engine
+from hyperspan.bulk.ray import RayTasks
+from hyperspan.bulk.shards import JobSettings
 from hyperspan.errors import InputError, JobError
 from hyperspan.nn import save_model
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.loading import load
 from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, plan_of, texts_in, write_jsonl
 from tests.bulk.processes import below, have_ended, kill_all, named
@@ -31,7 +35,6 @@ pytestmark = [
     pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]
-FEEDER = f"{sys.executable} -c from hyperspan.bulk.worker"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,7 +101,7 @@ def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, t
 def test_workers_use_the_kernels_that_are_forced_here(
     corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_engine, "Worker", workers.ReferenceWorker)
+    monkeypatch.setattr(ray_engine, "annotate_remotely", workers.reference_task)
     options: dict[str, Any] = {"model": model, "engine": "ray", "workers": 1}
     with pytest.raises(JobError, match="plain PyTorch is not forced here"):
         annotate_files([corpus], tmp_path / "out", **options)
@@ -116,74 +119,63 @@ def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(corpus: Path, t
     assert len(texts_in(tmp_path / "out")) == 13
 
 
-@pytest.mark.slow
-def test_feeders_write_what_one_process_writes_and_are_replaced(corpus: Path, tmp_path: Path, model: Path) -> None:
-    killed: list[int] = []
-
-    def kill_one(_: Progress) -> None:
-        if not killed:
-            killed.append(named(os.getpid(), FEEDER)[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    options: dict[str, Any] = {"model": model, "threshold": 0.3, "shard_records": 1}
-    with kernels.reference():  # a model of torch, which is fed with arrays of ids, as on a GPU
-        expected = annotate_files([corpus], tmp_path / "plain", **options)
-        options |= {"engine": "ray", "workers": 1, "feeders": 2, "on_progress": kill_one}
-        assert annotate_files([corpus], tmp_path / "ray", **options) == expected
-    assert killed and expected.mentions > 50 and expected.rejected == 2
-    assert without_probabilities(tmp_path / "plain") == without_probabilities(tmp_path / "ray")
-    assert lines_in(tmp_path / "plain/rejected") == lines_in(tmp_path / "ray/rejected")
-    deadline = time.monotonic() + 20
-    while named(os.getpid(), FEEDER) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not named(os.getpid(), FEEDER), "they end with their actor"
-
-
-@pytest.mark.slow
-def test_one_shard_that_ends_its_worker_keeps_no_other_from_being_done(
-    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "TRIES", 2)
-    monkeypatch.setattr(ray_engine, "FedWorker", workers.SharedPoison)
-    with pytest.raises(JobError, match=r"the shards part-00001 ended .* 2 times each.*; 3 of 4 shards are finished"):
-        annotate_files([corpus], tmp_path / "out", model=model, shard_records=4, engine="ray", workers=1, feeders=2)
-
-
 @pytest.mark.parametrize(
-    ("nodes", "feeders"),
+    ("gpus", "cpus", "given", "count", "share"),
     [
-        ([{"CPU": 16.0, "GPU": 1.0}, {"CPU": 64.0}], 15),
-        ([{"CPU": 96.0, "GPU": 8.0}, {"CPU": 32.0, "GPU": 4.0}], 7),
-        ([{"CPU": 128.0, "GPU": 1.0}], ray_engine.MOST_FEEDERS),
-        ([{"GPU": 1.0}], 1),
+        (1, 16, None, 8, 1 / 8),
+        (2, 8, None, 8, 1 / 4),
+        (4, 64, 4, 4, 1.0),
+        (2, 64, 3, 3, 1 / 2),
+        (1, 64, 14, 14, 1 / 14),
     ],
 )
-def test_gpus_share_the_cpus_of_their_node(nodes: list[dict[str, float]], feeders: int) -> None:
-    dead = {"Alive": False, "Resources": {"GPU": 8.0}}
-    assert ray_engine.feeders_of([dead, *({"Alive": True, "Resources": node} for node in nodes)]) == feeders
+def test_tasks_share_the_gpus(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, cpus: int, given: int | None, count: int, share: float
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def remote(**options: Any) -> Any:
+        asked.append(options)
+        return lambda task: SimpleNamespace(remote=lambda: None)
+
+    resources = {"CPU": float(cpus), "GPU": float(gpus)}
+    fake = SimpleNamespace(cluster_resources=lambda: resources, remote=remote, put=lambda value: value)
+    engine = RayTasks(given, device="cuda")
+    monkeypatch.setattr(engine, "_connect", lambda model_bytes: fake)
+    job: Any = SimpleNamespace(
+        id="", model={"name": "genia", "hash": ""}, settings=JobSettings(), output=SimpleNamespace(name="")
+    )
+    engine.start(job, load("genia"))
+    engine.close()
+    assert engine.count == count and {options["num_gpus"] for options in asked} == {share}
+
+
+def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, model: Path) -> None:
+    with pytest.raises(JobError, match="the device is cuda, but the cluster has no GPU; leave --device out"):
+        annotate_files([corpus], tmp_path / "out", model=model, engine="ray", device="cuda")
 
 
 @pytest.mark.parametrize(
-    ("worker", "sentence"),
+    ("task", "sentence"),
     [
-        (workers.PoisonedWorker, "the shards part-00001 ended their workers 2 times each, perhaps out of memory"),
-        (workers.FullDisk, "cannot be written (No space left on device): make room"),
-        (workers.OldWorker, "a worker has hyperspan 0.0.1, and this is"),
-        (workers.Elsewhere, "4 shards that workers have written are not in"),
+        (workers.poisoned_task, "the shards part-00001 ended their workers 2 times each, perhaps out of memory"),
+        (workers.full_disk, "cannot be written (No space left on device): make room"),
+        (workers.old_worker, ", and this is 0.0.1; install the same on all machines"),
+        (workers.elsewhere, "4 shards that workers have written are not in"),
     ],
 )
 def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
-    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, worker: type, sentence: str
+    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, task: Any, sentence: str
 ) -> None:
     options: dict[str, Any] = {"model": model, "shard_records": 4}
-    monkeypatch.setattr(engine, "TRIES", 2)
-    monkeypatch.setattr(ray_engine, "Worker", worker)
+    monkeypatch.setattr(hyperspan.bulk.workers, "TRIES", 2)
+    monkeypatch.setattr(ray_engine, "annotate_remotely", task)
     with pytest.raises(JobError) as raised:
         annotate_files([corpus], tmp_path / "out", **options, engine="ray", workers=1)
     assert sentence in str(raised.value) and "of 4 shards are finished and kept" in str(raised.value)
-    if worker is workers.PoisonedWorker:
+    if task is workers.poisoned_task:
         assert "; 3 of 4 shards" in str(raised.value)
-        monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+        monkeypatch.setattr(ray_engine, "annotate_remotely", workers.fake_task)
         assert annotate_files([corpus], tmp_path / "out", **options, engine="ray", workers=1).resumed == 3
         assert len(texts_in(tmp_path / "out")) == 13
 
@@ -191,7 +183,7 @@ def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
 def test_whatever_one_record_raises_the_others_are_done(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+    monkeypatch.setattr(ray_engine, "annotate_remotely", workers.fake_task)
     words = ["fine", *CRASHES, "split panic", "fine too"]
     write_jsonl(tmp_path / "made.jsonl", [{"text": word} for word in words])
     arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")
@@ -203,13 +195,13 @@ def test_whatever_one_record_raises_the_others_are_done(
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "Worker", workers.FakeWorker)
+    monkeypatch.setattr(ray_engine, "annotate_remotely", workers.fake_task)
     write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(300)])
     killed: list[int] = []
 
     def kill_one(progress: Progress) -> None:
         if not killed and progress.shards == 20:
-            killed.append(named(os.getpid(), "ray::FakeWorker")[0])
+            killed.append(named(os.getpid(), "ray::fake_task")[0])
             os.kill(killed[0], signal.SIGKILL)
 
     arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")

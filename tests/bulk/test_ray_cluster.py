@@ -178,12 +178,12 @@ def test_workers_and_nodes_that_are_killed_leave_the_same_output(
     nodes: list[Node], corpus: Path, expected: Path, tmp_path: Path
 ) -> None:
     head, second = nodes
-    driver = Driver(corpus, tmp_path / "out", tmp_path, "--feeders", "2")
+    driver = Driver(corpus, tmp_path / "out", tmp_path)
     driver.has_done(4)
-    for worker in named(head.process.pid, "ray::FedWorker"):
+    for worker in named(head.process.pid, "ray::annotate_remotely"):
         os.kill(worker, signal.SIGKILL)
     driver.has_done(12)
-    assert named(second.process.pid, "ray::FedWorker")
+    assert named(second.process.pid, "ray::annotate_remotely")
     second.kill()
     print("killed a worker, and a node with", driver.shards(), "of", SHARDS, "shards done")
     assert f"({SHARDS} shards)" in driver.ends_well()

@@ -1,77 +1,57 @@
-"""Workers of Ray without a model, most of them with something wrong; they import little, because every actor imports it
-again."""
+"""Tasks of Ray without a model, most of them with something wrong; they import little, because every process of Ray
+imports it again."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hyperspan import __version__
+from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.plan import Shard
-from hyperspan.bulk.ray_workers import Worker
-from hyperspan.bulk.shards import ShardResult
+from hyperspan.bulk.ray import RemoteJob, annotate_remotely
+from hyperspan.bulk.shards import ShardResult, annotate_shard
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import forced
 from tests.bulk.fakes import FakeAnnotator
 
 
-class FakeWorker(Worker):
+def fake_task(job: RemoteJob, shard: Shard) -> ShardResult:
     """Annotates without a model."""
-
-    def start(self, files: dict[str, bytes], device: str) -> str:
-        self.annotator: Any = FakeAnnotator()
-        return __version__
+    annotator: Any = FakeAnnotator()
+    return annotate_shard(annotator, shard, job.settings, folder_at(job.output), job.id)
 
 
-class ReferenceWorker(FakeWorker):
-    """Starts only where plain PyTorch is forced."""
-
-    def start(self, files: dict[str, bytes], device: str) -> str:
-        if forced() != (("reference",), None):
-            raise InputError("plain PyTorch is not forced here")
-        return super().start(files, device)
+def reference_task(job: RemoteJob, shard: Shard) -> ShardResult:
+    """Works only where plain PyTorch is forced."""
+    if forced() != (("reference",), None):
+        raise InputError("plain PyTorch is not forced here")
+    return fake_task(job, shard)
 
 
-class PoisonedWorker(FakeWorker):
+def poisoned_task(job: RemoteJob, shard: Shard) -> ShardResult:
     """Dies of the second shard."""
-
-    def annotate(self, shard: Shard) -> ShardResult:
-        if shard.number == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().annotate(shard)
+    if shard.number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return fake_task(job, shard)
 
 
-class SharedPoison(PoisonedWorker):
-    """Dies of the second shard when it is given with the first."""
-
-    def annotate(self, shard: Shard) -> ShardResult:
-        time.sleep(0.5 if shard.number == 0 else 0)
-        return super().annotate(shard)
-
-
-class FullDisk(FakeWorker):
+def full_disk(job: RemoteJob, shard: Shard) -> ShardResult:
     """Has no room for the second shard."""
-
-    def annotate(self, shard: Shard) -> ShardResult:
-        if shard.number == 1:
-            raise OSError(28, "No space left on device")
-        return super().annotate(shard)
+    if shard.number == 1:
+        raise OSError(28, "No space left on device")
+    return fake_task(job, shard)
 
 
-class OldWorker(FakeWorker):
-    """Has another hyperspan."""
-
-    def start(self, files: dict[str, bytes], device: str) -> str:
-        return "0.0.1"
+def old_worker(job: RemoteJob, shard: Shard) -> ShardResult:
+    """Is given a job of another hyperspan."""
+    return annotate_remotely(replace(job, version="0.0.1"), shard)
 
 
-class Elsewhere(FakeWorker):
+def elsewhere(job: RemoteJob, shard: Shard) -> ShardResult:
     """Writes to a folder of its own machine."""
-
-    def annotate(self, shard: Shard) -> ShardResult:
-        self.output = f"{self.output.removesuffix('-elsewhere')}-elsewhere"
-        Path(self.output).mkdir(exist_ok=True)
-        return super().annotate(shard)
+    output = f"{job.output}-elsewhere"
+    Path(output).mkdir(exist_ok=True)
+    return fake_task(replace(job, output=output), shard)

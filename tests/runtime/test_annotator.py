@@ -495,3 +495,32 @@ def test_candidates_let_any_threshold_be_applied_later(annotator: Annotator, tmp
     assert long.candidates == listed
     with pytest.raises(InputError, match="the least probability of candidates is 0; it must be a probability above 0"):
         annotator(TEXT, candidates=0)
+
+
+@pytest.mark.parametrize("error", [MemoryError, torch.OutOfMemoryError])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_batch_that_does_not_fit_into_memory_is_halved(error: type[Exception], most: int) -> None:
+    model, asked = small_model(), list[int]()
+    distribution = model.quick_distribution
+
+    def limited(sentences: Sequence[Sentence]) -> Any:
+        asked.append(len(sentences))
+        if len(sentences) > most:
+            raise error("no room")
+        return distribution(sentences)
+
+    texts = [
+        "Ada left the zoo.",
+        "The keeper of Oz slept there.",
+        "Nobody saw the zoo of Ada.",
+        "Ada slept in Oz.",
+        "Oz.",
+    ]
+    expected = list(Annotator(model).pipe(texts))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(model, "quick_distribution", limited)
+        assert list(Annotator(model).pipe(texts)) == expected
+        assert max(asked) == 5 and sum(size for size in asked if size <= most) == 5
+        most = 0
+        with pytest.raises(MemoryError, match="there is not enough memory for one of its sentences"):
+            Annotator(model)(texts[0])

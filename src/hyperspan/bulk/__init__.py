@@ -2,7 +2,8 @@
 
 Inputs are divided into shards by their content alone (`plan`). A shard is read, annotated and committed as a unit
 (`shards`): its files appear complete or not at all, and the last of them marks it as done. `job` describes the state of
-a folder. Engines process shards in any order and any number of times; the resulting folder is the same.
+a folder. An engine (`workers`, `ray`) annotates one shard, and any number of them work at a time, in any order and as
+often as is needed; the resulting folder is the same.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Literal
 
-from hyperspan.bulk.engine import Engine, PlainEngine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
 from hyperspan.bulk.job import JobSummary, Progress, run_job
 from hyperspan.bulk.plan import ShardLimits
-from hyperspan.bulk.pool import PoolEngine
-from hyperspan.bulk.ray import RayEngine
 from hyperspan.bulk.shards import JobSettings, OutputFormat
+from hyperspan.bulk.workers import Engine, Processes, ThisProcess
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
@@ -46,7 +45,6 @@ def annotate_files(
     shard_bytes: int = ShardLimits.bytes,
     engine: Literal["plain", "ray"] = "plain",
     workers: int | None = None,
-    feeders: int | None = None,
     ray_address: str | None = None,
     device: str = "cpu",
     force: bool = False,
@@ -61,7 +59,7 @@ def annotate_files(
       :class:`hyperspan.Annotator`.
     - `shard_records`, `shard_bytes`: the maximal records and bytes of text per shard.
     - `engine`: "plain" runs on this machine, "ray" on a Ray cluster at `ray_address`. `workers` is the number of
-      processes; `feeders`, with Ray on GPUs, the number of processes that prepare the batches of each worker.
+      processes with a model each; 0 annotates in this process, which a crash in native code then ends.
     - `force`: start over in a folder that contains another job. `on_progress` is called as shards finish.
 
     >>> import json, tempfile
@@ -97,23 +95,17 @@ def annotate_files(
         if left_out
         else []
     )
-    with _engine(engine, workers, feeders, ray_address, device) as chosen:
+    with _engine(engine, workers, ray_address, device) as chosen:
         return run_job(chosen, folder, settings, str(model), found, force, notes, on_progress)
 
 
-def _engine(
-    name: str, workers: int | None, feeders: int | None, address: str | None, device: str
-) -> AbstractContextManager[Engine]:
+def _engine(name: str, workers: int | None, address: str | None, device: str) -> AbstractContextManager[Engine]:
     if name == "ray":
-        return RayEngine(workers, address, device, feeders)
+        from hyperspan.bulk.ray import RayTasks
+
+        return RayTasks(workers, address, device)
     if name != "plain":
         raise InputError(f"there is no engine {name!r}; choose plain or ray")
     if address is not None:
         raise InputError("the plain engine works on this machine; an address is for the engine ray (--engine ray)")
-    if feeders is not None:
-        raise InputError(
-            "feeders are for the engine ray (--engine ray); the processes of the plain engine are --workers"
-        )
-    if workers is None and not device.startswith("cuda"):
-        return nullcontext(PlainEngine(device))
-    return nullcontext(PoolEngine(device, workers))
+    return nullcontext(ThisProcess(device) if workers == 0 else Processes(device, workers))

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__
-from hyperspan.bulk.engine import Engine
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import PLAN, PlannedShard, Shard, job_of_plan, read_plan, shard_name, write_plan, write_results
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, JobSettings, ShardResult
+from hyperspan.bulk.workers import Engine, run_shards
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import HyperspanError, JobError, OutputExistsError
 from hyperspan.runtime.annotator import Annotator
@@ -389,25 +389,29 @@ def run_job(
 def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Callable[[Progress], None]) -> None:
     """Annotate missing shards until there are none."""
     progress = Progress(len(job.done), job.shards, 0)
-    unfinished = 0  # words of the current shard
 
     def add_words(words: int) -> None:
-        nonlocal unfinished
-        unfinished += words
-        on_progress(replace(progress, words=progress.words + unfinished))
+        nonlocal progress
+        progress = replace(progress, words=progress.words + words)
+        on_progress(progress)
 
-    missing = not job.is_complete
-    if missing:
-        for done in engine.run(job, annotator, add_words):
-            progress, unfinished = replace(progress, shards=progress.shards + 1, words=progress.words + done.words), 0
-            on_progress(progress)
+    if not job.is_complete:
+        engine.start(job, annotator)
+        try:
+            for _ in run_shards(job.missing(), engine, add_words):
+                progress = replace(progress, shards=progress.shards + 1)
+                on_progress(progress)
+        finally:
+            with suppress(OSError):
+                job.output.sweep(DOCUMENTS, REJECTED, PROGRESS)  # of workers that were ended in the middle of a shard
         job.reload()
         if not job.is_complete:
             raise JobError(
                 f"{job.shards - len(job.done):,} shards that workers have written are not in {job.output.name}; "
                 "name a folder or URL that all machines share"
             )
-    if missing or job.output.sizes(PROGRESS):
+        job.finish()
+    elif job.output.sizes(PROGRESS):
         job.finish()
 
 

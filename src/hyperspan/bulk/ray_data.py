@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.bulk.job import model_files
-from hyperspan.bulk.ray import own_kernels
-from hyperspan.bulk.ray_workers import annotator_of
+from hyperspan.bulk.ray import annotator_of, own_kernels
 from hyperspan.bulk.records import DocumentRecord, Rejected
 from hyperspan.bulk.shards import JobSettings, annotated
 from hyperspan.corpora.json_records import shown

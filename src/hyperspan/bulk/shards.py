@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -18,13 +19,18 @@ from hyperspan.bulk.records import DocumentRecord, Rejected, read_piece
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import EXIT_EXCEPTIONS, InputError, require
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError, JobError, require
 from hyperspan.runtime.domain import ENOUGH
 from hyperspan.runtime.options import thresholds_by_label
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
     from hyperspan.runtime.annotator import Annotator
+
+
+class WorkerDiedError(JobError):
+    """A worker has died or cannot go on; another must do its shard again."""
+
 
 OutputFormat = Literal["jsonl", "parquet"]
 DOCUMENTS, REJECTED, PROGRESS = "documents", "rejected", ".progress"
@@ -191,8 +197,21 @@ def annotated(
         else:
             error = result.error
             known = isinstance(error, InputError)
+            if not known:
+                _check_gpu()
             yield record.reject(str(error) if known else f"the model failed: {type(error).__name__}: {error}")
     yield from waiting
+
+
+def _check_gpu() -> None:
+    """Raise an error if the GPU of this process has failed, which would fail every further text."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        raise WorkerDiedError(f"the GPU has failed ({str(error).strip().partition(chr(10))[0]})") from None
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -50,17 +50,9 @@ def bulk(
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Number of worker processes. Default for plain: no extra process, but on a GPU one per other CPU "
-            "core. Default for ray: one per CPU or GPU.",
-        ),
-    ] = None,
-    feeders: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="With ray on GPUs: processes per worker that prepare its batches. Default: CPUs per GPU of the node, "
-            "minus one, at most 16.",
+            min=0,
+            help="Number of processes with a model each; 0: none but this one. Default for plain: 1 with all CPUs, or as "
+            "many as fit on a GPU. Default for ray: one per CPU, or 8 per GPU.",
         ),
     ] = None,
     ray_address: Annotated[
@@ -106,7 +98,6 @@ def bulk(
                 shard_bytes=round(shard_megabytes * 1e6),
                 engine=engine,
                 workers=workers,
-                feeders=feeders,
                 ray_address=ray_address,
                 device=device,
                 force=force,

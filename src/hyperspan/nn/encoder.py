@@ -143,11 +143,6 @@ class Encoder(nn.Module, ABC):
         return 0
 
     @property
-    def reads_ids(self) -> bool:
-        """Whether the output of :mod:`hyperspan.runtime.batches` is enough as a batch."""
-        return False
-
-    @property
     def reads_characters(self) -> bool:
         """Whether it reads the characters of words."""
         return False

@@ -128,11 +128,6 @@ class Model(nn.Module, InferenceModel):
     def context(self) -> int:
         return self.encoder.context
 
-    @property
-    def reads_ids(self) -> bool:
-        """Whether `distribution_of` accepts batches collated by :mod:`hyperspan.runtime.batches`."""
-        return False
-
     def collate(self, sentences: Sequence[Sentence]) -> Batch:
         """Collate the sentences into a batch on the model's device."""
         return self.encoder.collate(sentences, self.device)
@@ -197,10 +192,6 @@ class Model(nn.Module, InferenceModel):
     def quick_distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The same distribution: skipping words saves no time here."""
         return self.distribution(sentences)
-
-    def distribution_of(self, batch: Batch) -> Distribution:
-        """The distribution of a batch that is already collated."""
-        raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:
         """The weights of named features, and the roles of their columns; empty for a model that uses only vectors."""

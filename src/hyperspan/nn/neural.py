@@ -148,10 +148,6 @@ class NeuralEncoder(Encoder):
             self.words.copy_from(self.vocabulary, start.words, vectors, resources.vectors)
 
     @property
-    def reads_ids(self) -> bool:
-        return self.transformer is None
-
-    @property
     def reads_characters(self) -> bool:
         return self.characters is not None or self._collates_characters
 

@@ -45,10 +45,6 @@ class Recognizer(Model):
     def batch_entries(self) -> int:
         return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.abilities.large_batches)
 
-    @property
-    def reads_ids(self) -> bool:
-        return self.encoder.reads_ids
-
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
         """The scores of a batch, divided by a temperature, as input to the model's distribution."""
         if self.fused is not None and not self.training:
@@ -68,11 +64,7 @@ class Recognizer(Model):
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
-        return self.distribution_of(self.collate(sentences))
-
-    def distribution_of(self, batch: Batch) -> Distribution:
-        """The distribution of a batch that is already collated."""
-        model = self.config.model
+        batch, model = self.collate(sentences), self.config.model
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
         scores = self.biased(self(batch, temperature), temperature)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Protocol, Self
@@ -136,18 +138,38 @@ def predict(
     same = first_alike(sentences, constraints)
     lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
     predictions: dict[int, SentencePrediction] = {}
-    for batch in batches_by_length(lengths, model.max_width, model.batch_entries):
+    batches = deque(batches_by_length(lengths, model.max_width, model.batch_entries))
+    while batches:
+        batch = batches.popleft()
         known = [constraints.get(index, NO_CONSTRAINTS) for index in batch]
-        compute = model.quick_distribution if options.probable_alone and not any(known) else model.distribution
-        with model.inference():
-            distribution = compute([sentences[index] for index in batch])
-            decoded = decode(distribution, model.labels, options, known if any(known) else None)
-        predictions |= zip(batch, decoded, strict=True)
+        try:
+            found = _predict_batch(model, [sentences[index] for index in batch], options, known)
+        except _memory_errors() as error:
+            if len(batch) == 1:
+                raise MemoryError("there is not enough memory for one of its sentences") from error
+            half = len(batch) // 2
+            batches.extendleft([batch[half:], batch[:half]])
+        else:
+            predictions |= zip(batch, found, strict=True)
     if not options.pronouns:
         required = {index: one.require for index, one in constraints.items()}
         predictions = leave_out_pronouns(predictions, sentences, required)
     nothing = SentencePrediction()
     return [predictions.get(index, nothing) for index in same]
+
+
+def _predict_batch(
+    model: InferenceModel, sentences: Sequence[Sentence], options: DecodingOptions, known: Sequence[Constraints]
+) -> list[SentencePrediction]:
+    compute = model.quick_distribution if options.probable_alone and not any(known) else model.distribution
+    with model.inference():
+        return decode(compute(sentences), model.labels, options, known if any(known) else None)
+
+
+def _memory_errors() -> tuple[type[BaseException], ...]:
+    """The errors after which half a batch may succeed."""
+    torch = sys.modules.get("torch")
+    return (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
 
 
 def first_alike(sentences: Sequence[Sentence], constraints: Mapping[int, Constraints]) -> list[int]:

@@ -52,7 +52,7 @@ def load(
         served = RuntimeModel(folder, config, Vocabulary.load(folder), precision=precision, skip=skip)
         return Annotator(served, card=card)
     _require_torch(folder, config, device)
-    _check_device(device)
+    check_device(device)
     load_model = imported("hyperspan.nn.folders:load_model")
     return Annotator(load_model(folder, device, precision=precision, skip=skip), card=card)
 
@@ -106,7 +106,8 @@ def _unserved(config: Config) -> str:
     return "model.tied = false" if encoder.layers else "encoder.layers = 0"
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """Raise an error if a device cannot compute. Needs torch."""
     import torch
 
     try:

@@ -42,10 +42,10 @@ annotate Ada_left_Oz. -m model
 annotate a.txt -m model --threshold 0.3 --threshold person=0.5 -o out.html
 annotate a.txt -m model --top-k 3 --format jsonl --type person
 annotate a.txt -m model --require 0:3:person --forbid 13:16:place -o out.jsonl
-bulk a.txt b.txt -m model -o out/ --shard-records 1
+bulk a.txt b.txt -m model -o out/ --shard-records 1 --workers 0
 annotate a.txt b.txt -m model -o out/
 annotate a.txt b.txt -m model -o out.html
-bulk texts.jsonl a.txt.gz -m model -o out --text-column text --id-column id
+bulk texts.jsonl a.txt.gz -m model -o out --workers 0 --text-column text --id-column id
 annotate in -m model --format brat -o out
 annotate in -m model --format html -o out/
 annotate texts.jsonl -m model -o out.jsonl.gz --force
@@ -250,7 +250,7 @@ class BulkJobs(Target):
         place.write(given)
         inputs = [place.folder / name for name in given]
         try:
-            annotate_files(inputs, place.folder / "out", model=place.tiny_model(), shard_records=2)
+            annotate_files(inputs, place.folder / "out", model=place.tiny_model(), shard_records=2, workers=0)
         except HyperspanError as error:
             check_message(error)
         if halves := [path for path in (place.folder / "out").rglob(".part-*") if path.is_file()]:

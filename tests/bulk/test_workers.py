@@ -1,0 +1,349 @@
+"""Processes with a model each: the same shards as in one process, whatever dies."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from hyperspan.bulk import Progress, annotate_files, folder, workers
+from hyperspan.bulk.plan import Shard
+from hyperspan.bulk.shards import ShardResult, WorkerDiedError
+from hyperspan.bulk.workers import TRIES, OnWords, Processes, portable, processes_for, run_shards
+from hyperspan.errors import InputError, JobError, MissingExtraError, OutputExistsError
+from hyperspan.runtime.loading import load
+from tests.bulk.fakes import contents, lines_in, texts_in, write_jsonl
+from tests.bulk.processes import have_ended, is_running, named, state_of
+
+TEXTS = [
+    "IL-2 promoter activity in Jurkat T cells. The c-Rel protein binds it.",
+    "",
+    "NF-kappa B and AP-1 bind the IL-2 promoter; human B cells express CD28 mRNA.",
+    "Nothing here.",
+    "Activated T lymphocytes express the interleukin-2 receptor alpha chain gene.",
+    "GATA-1, GATA-2 and the erythroid cell line K562. IL-2 promoter activity in Jurkat T cells.",
+]
+WORKER = f"{sys.executable} -P -c"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    records: list[Any] = [{"id": n, "text": TEXTS[n % len(TEXTS)]} for n in range(12)]
+    return write_jsonl(tmp_path_factory.mktemp("pool") / "texts.jsonl", [*records, {"txet": "typo"}])
+
+
+OPTIONS: dict[str, Any] = {"model": "genia", "shard_records": 2, "threshold": 0.4}
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path) -> Path:
+    annotate_files(corpus, corpus.parent / "whole", workers=0, **OPTIONS)
+    return corpus.parent / "whole"
+
+
+# -- the loop, without processes ---------------------------------------------------------------------------------------
+
+
+class FakeEngine:
+    """Says ten words and annotates, but for the shards that do something else instead."""
+
+    device, closed = "cpu", False
+
+    def __init__(self, count: int, outcomes: dict[int, BaseException]):
+        self.count, self.outcomes = count, outcomes
+        self.tried: list[int] = []
+
+    def start(self, job: Any, annotator: Any) -> None: ...
+
+    def annotate(self, shard: Shard, on_words: OnWords) -> ShardResult:
+        self.tried.append(shard.number)
+        on_words(10)
+        if shard.number in self.outcomes:
+            raise self.outcomes[shard.number]
+        return ShardResult(shard.number, words=12)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def run(engine: FakeEngine, words: list[int]) -> Iterator[int]:
+    return (done.number for done in run_shards([Shard(number, ()) for number in range(5)], engine, words.append))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 9])
+def test_all_shards_are_done_and_their_words_counted(count: int) -> None:
+    engine, words = FakeEngine(count, {}), list[int]()
+    assert sorted(run(engine, words)) == [0, 1, 2, 3, 4]
+    assert sum(words) == 60 and engine.closed
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("error", "tries", "sentence"),
+    [
+        (WorkerDiedError("killed"), TRIES, "the shards part-00001 ended their workers 4 times each"),
+        (InputError("it cannot be read"), 1, "it cannot be read"),
+    ],
+)
+def test_a_shard_that_fails_is_told_of_when_the_others_are_done(
+    count: int, error: Exception, tries: int, sentence: str
+) -> None:
+    engine, words, done = FakeEngine(count, {1: error}), list[int](), list[int]()
+    with pytest.raises((JobError, InputError), match=sentence):
+        done.extend(run(engine, words))
+    assert sorted(done) == [0, 2, 3, 4] and engine.tried.count(1) == tries and engine.closed
+    assert sum(words) == 48 + (10 if tries == 1 else 0), "words of workers that have died do not count"
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_error_of_the_job_ends_it_at_once(count: int) -> None:
+    engine = FakeEngine(count, {0: OSError(28, "No space left on device")})
+    with pytest.raises(OSError, match="No space"):
+        list(run(engine, []))
+    assert engine.closed and len(engine.tried) <= 3
+
+
+def test_closing_the_iterator_ends_the_workers() -> None:
+    engine = FakeEngine(2, {})
+    results = run_shards([Shard(number, ()) for number in range(5)], engine, lambda words: None)
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert engine.closed
+
+
+def test_errors_that_no_other_process_could_read() -> None:
+    class LocalError(Exception):
+        pass
+
+    assert repr(portable(LocalError("cheese"))) == "RuntimeError('LocalError: cheese')"
+    assert isinstance(portable(InputError("cheese")), InputError)
+    assert "needs the extra `plots`" in str(portable(MissingExtraError("drawing", "plots")))
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [None, 1, 2])
+def test_workers_write_what_one_process_writes(corpus: Path, whole: Path, tmp_path: Path, count: int | None) -> None:
+    seen: list[Progress] = []
+    summary = annotate_files(corpus, tmp_path / "out", on_progress=seen.append, workers=count, **OPTIONS)
+    assert (summary.documents, summary.rejected, summary.shards) == (12, 1, 7)
+    assert seen[-1] == Progress(7, 7, summary.words)
+    assert contents(tmp_path / "out") == contents(whole)
+    assert not named(os.getpid(), WORKER)
+    assert annotate_files(corpus, tmp_path / "out", **OPTIONS).resumed == 7
+
+
+def test_a_worker_that_is_killed_is_replaced(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill(_: Progress) -> None:
+        if len(killed) < 3 and (there := set(named(os.getpid(), WORKER)) - set(killed)):
+            killed.append(there.pop())
+            os.kill(killed[-1], signal.SIGKILL)
+
+    annotate_files(corpus, tmp_path / "out", workers=2, on_progress=kill, **OPTIONS)
+    assert len(killed) == 3 and contents(tmp_path / "out") == contents(whole)
+
+
+JOB = """
+import sys
+from hyperspan.bulk import annotate_files
+def wait(progress):
+    if progress.shards:
+        print("done", flush=True)
+        sys.stdin.read()  # until it is killed: a small job would soon be over
+annotate_files(sys.argv[1], sys.argv[2], model="genia", shard_records=2, threshold=0.4, workers=2, on_progress=wait)
+"""
+
+
+def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    """With as many threads as there are CPUs, which changes no bytes either."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", JOB, str(corpus), str(out)]
+    env = os.environ | {"OMP_NUM_THREADS": str(os.cpu_count())}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as job:
+        assert job.stdout is not None and job.stdout.readline() == "done\n"
+        workers = named(job.pid, WORKER)
+        job.kill()
+    assert workers and have_ended(workers, 60)
+    notes = [json.loads(note.read_text()) for note in (out / ".progress").iterdir() if note.name.startswith("part-")]
+    assert sum(note["rejected"] for note in notes if note["number"] < 6) == 0
+    assert annotate_files(corpus, out, workers=1, **OPTIONS).resumed == len(notes) < 7
+    assert contents(out) == contents(whole)
+
+
+def test_folder_stays_locked_while_a_worker_of_a_killed_job_lives(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker may still rename a shard of the old options into a new job."""
+    monkeypatch.setattr(folder, "PATIENCE", 0.1)
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", JOB.replace("workers=2", "workers=1"), str(corpus), str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout is not None and job.stdout.readline() == "done\n"
+        [worker] = named(job.pid, WORKER)
+        held = {str(file.readlink()) for file in Path(f"/proc/{worker}/fd").iterdir()}
+        assert str(out / ".lock") in held
+        os.kill(worker, signal.SIGSTOP)
+        while state_of(worker) != "T":
+            time.sleep(0.01)
+        try:
+            job.kill()
+            job.wait()
+            if is_running(worker):  # Ray, if it was used before in this process, kills what has lost its parent
+                with pytest.raises(OutputExistsError, match="another run is writing to"):
+                    annotate_files(corpus, out, force=True)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+
+
+def test_interrupted_it_leaves_no_worker(corpus: Path, tmp_path: Path) -> None:
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annotate_files(corpus, tmp_path / "out", workers=2, on_progress=stop, **OPTIONS)
+    assert not named(os.getpid(), WORKER)
+    assert not [name for name in contents(tmp_path / "out") if "/." in name], "nothing half-written is left"
+
+
+def test_an_input_that_disappears_does_not_stop_the_rest(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("IL-2 binds.")
+
+    def take_away(_: Progress) -> None:
+        (tmp_path / "c.txt").unlink(missing_ok=True)
+
+    inputs = [tmp_path / f"{name}.txt" for name in "abc"]
+    options: dict[str, Any] = OPTIONS | {"shard_records": 1}
+    with pytest.raises(JobError, match=r"c\.txt cannot be read .*; 2 of 3 shards are finished and kept"):
+        annotate_files(inputs, tmp_path / "out", workers=1, on_progress=take_away, **options)
+    assert len(lines_in(tmp_path / "out/documents")) == 2
+
+
+PRINTING = """
+import os
+from hyperspan.runtime.annotator import Annotator
+results = Annotator.results
+def loud(self, *arguments, **options):
+    print("loud")
+    os.write(1, b"louder")
+    return results(self, *arguments, **options)
+Annotator.results = loud
+"""
+
+
+def test_what_a_worker_prints_is_not_among_its_answers(
+    corpus: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PRINTING)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
+    assert contents(tmp_path / "out") == contents(whole)
+
+
+def test_workers_that_cannot_start_are_told_of_in_a_sentence(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_CODE", "import sys; sys.exit(3)")
+    with pytest.raises(JobError, match=r"workers cannot start \(exit status 3\); .* 0 of 7 shards are finished"):
+        annotate_files(corpus, tmp_path / "out", workers=2, **OPTIONS)
+
+
+def test_a_model_that_a_worker_cannot_load_is_told_of(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = workers._CODE.replace("main()", "").replace("import main", "import main, load")
+    failing = (
+        "import hyperspan.bulk.workers as own\ndef load(*_): raise MemoryError('no room')\nown.load = load\nmain()"
+    )
+    monkeypatch.setattr(workers, "_CODE", code + failing)
+    with pytest.raises(JobError, match=r"workers cannot start \(no room\)"):
+        annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
+
+
+def test_a_worker_without_its_parent_ends_at_once_only_in_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    busy, tasks = threading.Event(), SimpleQueue[Shard | None]()
+    workers._listen(io.BytesIO(pickle.dumps(Shard(3, ()))), tasks, busy)
+    assert (tasks.get(), tasks.get(), ended) == (Shard(3, ()), None, [])
+    busy.set()
+    workers._listen(io.BytesIO(b"\x80\x05cut off"), tasks, busy)
+    assert ended == [1]
+
+
+def test_workers_need_no_torch() -> None:
+    script = "import sys, hyperspan.bulk.workers; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# -- GPUs, as far as they can be tested without one --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "cpus", "processes"), [(139, 16, 15), (139, 64, 23), (80, 8, 7), (16, 8, 2), (4, 8, 1), (80, 1, 1)]
+)
+def test_processes_on_a_gpu_follow_its_memory_and_the_cpus(gigabytes: int, cpus: int, processes: int) -> None:
+    assert processes_for(gigabytes * 2**30, cpus) == processes
+
+
+@pytest.mark.parametrize("mps", [False, True])
+def test_several_processes_on_a_gpu_without_mps_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, mps: bool
+) -> None:
+    monkeypatch.setattr(workers, "_gpu_memory", lambda device: 80 * 2**30)
+    monkeypatch.setattr(workers, "cpu_count", lambda: 16)
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    if mps:
+        (tmp_path / "control").touch()
+    assert Processes("cuda").count == 13
+    assert Processes("cuda", 1).count == 1
+    assert [record.getMessage() for record in caplog.records] == (
+        []
+        if mps
+        else [
+            "hyperspan: 13 processes share the GPU, which computes for one at a time; NVIDIA's MPS, switched on with "
+            "nvidia-cuda-mps-control -d, is up to twice as fast"
+        ]
+    )
+
+
+def test_a_gpu_that_has_failed_ends_the_worker_and_not_the_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path
+) -> None:
+    torch = pytest.importorskip("torch")
+
+    def fail() -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+
+    annotator = load("genia")
+    monkeypatch.setattr(annotator.model, "quick_distribution", lambda *_: fail())
+    monkeypatch.setattr(annotator.model, "distribution", lambda *_: fail())
+    monkeypatch.setattr("hyperspan.bulk.job.load", lambda *_: annotator)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", fail)
+    with pytest.raises(JobError, match=r"ended their workers 4 times each.*; 1 of 7 shards are finished"):
+        annotate_files(corpus, tmp_path / "out", workers=0, **OPTIONS)
+    assert len(lines_in(tmp_path / "out/rejected")) == 1 and texts_in(tmp_path / "out") == []
+
+
+def test_a_device_that_is_not_there_is_an_error_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the device 'cuda:77' cannot be used"):
+        annotate_files(corpus, tmp_path / "out", device="cuda:77", **OPTIONS)
+    assert not (tmp_path / "out").exists()
