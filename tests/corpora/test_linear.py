@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.label_studio import CONTINUES, continuations, join_parts
 from hyperspan.corpora.label_studio_marks import mark_results
-from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, join_parts
 from hyperspan.corpora.marking import MarkLabels
 from hyperspan.corpora.source import Problems
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence

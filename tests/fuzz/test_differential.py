@@ -26,7 +26,7 @@ from tests.fuzz.differential.material import make_material
 INPUTS, SEED = 100, 12
 """With this seed, none of the first inputs needs spaCy, whose import takes longer than all of them."""
 CHANGES = {
-    "mention_tables.py": ('"text", "label", "probability")', '"text", "type", "probability")'),
+    "tables.py": ('"text", "label", "probability")', '"text", "type", "probability")'),
     "source.py": ('raise CorpusError(f"{place}: {what}")', 'raise CorpusError(f"{place}, {what}")'),
 }
 """What another checkout has in other words: a writer, and the message of every invalid record."""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from hyperspan.corpora import split_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.split_files import PartFiles
-from hyperspan.corpora.splits import open_corpus
+from hyperspan.corpora.splits import PartFiles, open_corpus
 from hyperspan.evaluation import evaluate
 from hyperspan.runtime.loading import load
 from hyperspan.training.data import read_sentences

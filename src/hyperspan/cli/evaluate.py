@@ -30,7 +30,7 @@ from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progr
 from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.summary import printable
+from hyperspan.corpora.statistics import printable
 from hyperspan.errors import InputError, counted, require_plots
 from hyperspan.files import Target
 from hyperspan.render.html import shown_name

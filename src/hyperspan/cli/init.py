@@ -17,9 +17,16 @@ from hyperspan.config import Config
 from hyperspan.corpora.examples import DEFAULT, EXAMPLES, copy_example, example_path
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.split_files import PartFiles
-from hyperspan.corpora.splits import USUAL_FRACTIONS, Fractions, OpenCorpus, SplitOptions, open_corpus, split_files
-from hyperspan.corpora.summary import CorpusSummary, printable
+from hyperspan.corpora.splits import (
+    USUAL_FRACTIONS,
+    Fractions,
+    OpenCorpus,
+    PartFiles,
+    SplitOptions,
+    open_corpus,
+    split_files,
+)
+from hyperspan.corpora.statistics import CorpusSummary, printable
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.toml import to_toml

@@ -14,19 +14,19 @@ from hyperspan.cli.options import Force, From, Keep, OnError, Options, parse_opt
 from hyperspan.cli.output import report, report_losses
 from hyperspan.corpora.registry import WRITERS
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.split_files import PartFiles
 from hyperspan.corpora.splits import (
     DOCUMENT_KEYS,
     USUAL_FRACTIONS,
     Fractions,
     Part,
+    PartFiles,
     Split,
     SplitOptions,
     check_fractions,
     open_corpus,
     split_files,
 )
-from hyperspan.corpora.summary import printable
+from hyperspan.corpora.statistics import printable
 from hyperspan.errors import InputError
 
 SplitFractions = Annotated[

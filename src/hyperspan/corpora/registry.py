@@ -126,7 +126,7 @@ _BUILT_IN: dict[str, Format] = {
     ),
     "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", discontinuous=True, by_name=True),
     "csv": _built_in(
-        "mention_tables",
+        "tables",
         "csv",
         (".csv",),
         "a table of mentions for spreadsheets",
@@ -135,7 +135,7 @@ _BUILT_IN: dict[str, Format] = {
         holds_marking=True,
     ),
     "tsv": _built_in(
-        "mention_tables", "tsv", (".tsv",), "the same with tabs", discontinuous=True, reads=False, holds_marking=True
+        "tables", "tsv", (".tsv",), "the same with tabs", discontinuous=True, reads=False, holds_marking=True
     ),
 }
 """To add a format, add an entry. The first format that recognises a file reads it."""

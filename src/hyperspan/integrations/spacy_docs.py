@@ -100,7 +100,7 @@ def span_group(doc: Any, key: str, placed: Mapping[Mention, float]) -> Any:
     from spacy.tokens import Span as SpacySpan
     from spacy.tokens import SpanGroup
 
-    from hyperspan.corpora.docbin_parts import FRAGMENTS, span_ids
+    from hyperspan.corpora.docbin import FRAGMENTS, span_ids
 
     names = span_ids(list(placed))
     spans = [
@@ -119,7 +119,7 @@ def parts_of_span(span: Any) -> list[Any]:
     Available as ``span._.hyperspan_parts``. If mentions differ only in their parts, the ids of their spans distinguish
     them.
     """
-    from hyperspan.corpora.docbin_parts import fragments_of
+    from hyperspan.corpora.docbin import fragments_of
 
     for group in span.doc.spans.values():
         for other, fragments in zip(group, fragments_of(group), strict=True):

@@ -43,7 +43,7 @@ function sentenceRecord(sentence, mentions, place) {
   };
 }
 
-/** A table for spreadsheets, a mention a row, in the columns of corpora/mention_tables.py. */
+/** A table for spreadsheets, a mention a row, in the columns of corpora/tables.py. */
 export function table({ name, text, mentions, sentences }, separator) {
   const place = codePoints(text), isParted = mentions.some((m) => m.fragments);
   const rows = [...mentions].sort(longestFirst).map((m) => {
