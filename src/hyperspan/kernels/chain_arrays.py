@@ -49,7 +49,7 @@ def run_chains(
     made = [None if array is None or not with_edges else np.empty_like(array) for array in given]
     known = np.array(lengths, dtype=np.int64)
     problem = _ChainProblem(
-        *map(_address, (*given, known)), *given.close.shape, *map(_address, (log_partition, *made)), openmp
+        *map(address, (*given, known)), *given.close.shape, *map(address, (log_partition, *made)), openmp
     )
     threads = min(thread_count(), 1 + given.close.size // ENTRIES_A_THREAD)
     check_memory(chain_function("chains", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
@@ -63,12 +63,16 @@ def best_places(scores: ScoreArrays, lengths: Sequence[int], leads: np.ndarray |
     none.
     """
     given, known = _contiguous(scores), np.array(lengths, dtype=np.int64)
-    problem = _ChainProblem(*map(_address, (*given, known)), *given.close.shape, _address(leads))
-    best = chain_function("best", given.close)
+    problem = _ChainProblem(*map(address, (*given, known)), *given.close.shape, address(leads))
+    return listed_mentions(chain_function("best", given.close), problem, sum(lengths), 4)
+
+
+def listed_mentions(best: Any, problem: ctypes.Structure, words: int, columns: int) -> np.ndarray | None:
+    """(mentions, columns): the best mentions, as a function of chains.c lists them; None where no set is possible."""
     best.restype = ctypes.c_int64
-    space = max(sum(lengths), 1)  # one mention per word: trained models find far fewer
+    space = max(words, 1)  # one mention per word: trained models find far fewer
     while True:
-        mentions = np.empty((space, 4), dtype=np.int32)
+        mentions = np.empty((space, columns), dtype=np.int32)
         found = best(ctypes.byref(problem), ctypes.c_void_p(mentions.ctypes.data), ctypes.c_int64(space))
         if found <= space:
             break
@@ -90,7 +94,3 @@ def check_memory(status: int) -> None:
 
 def _contiguous(scores: ScoreArrays) -> ScoreArrays:
     return ScoreArrays(*(None if array is None else np.ascontiguousarray(array) for array in scores))  # type: ignore[arg-type]
-
-
-def _address(array: np.ndarray | None) -> int | None:
-    return None if array is None else address(array)

@@ -105,10 +105,10 @@ def encode(
     )
     problem = _EncoderProblem(
         *(count, longest, width, len(blocks) - 1),
-        *(address(array) for array in (lengths, place, blocks)),
+        *map(address, (lengths, place, blocks)),
         *((None, *map(address, words)) if isinstance(words, KnownTokens) else (address(words), None, None)),
         1.0 / temperature,
-        *(address(array) for array in (absent, present, extend, close)),
+        *map(address, (absent, present, extend, close)),
         None if packed.tied else address(branch),
         options.skip,
         openmp,
@@ -147,6 +147,6 @@ def _blocks(lengths: np.ndarray, width: int, threads: int) -> np.ndarray:
     return np.unique(np.concatenate([[0], inner, [len(lengths)]])).astype(np.int64)
 
 
-def address(array: np.ndarray) -> int:
-    """The data address of an array; several times faster than ``array.ctypes.data``."""
-    return array.__array_interface__["data"][0]
+def address(array: np.ndarray | None) -> int | None:
+    """The data address of an array, None for none; several times faster than ``array.ctypes.data``."""
+    return None if array is None else array.__array_interface__["data"][0]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.chain_arrays import chain_function, check_memory
+from hyperspan.kernels.chain_arrays import chain_function, check_memory, listed_mentions
 from hyperspan.kernels.encoder_arrays import address
 from hyperspan.kernels.threads import thread_count
 
@@ -70,7 +70,7 @@ def run_joint(
     uses = _zeros(given._replace(branch=given.extend)) if with_uses else None
     made = uses or (None,) * len(given)
     problem = _JointProblem(
-        *map(_address, (*given, known)), rows, c, g, *map(_address, (log_partition, *made, failed)), openmp
+        *map(address, (*given, known)), rows, c, g, *map(address, (log_partition, *made, failed)), openmp
     )
     threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
     check_memory(chain_function("joint", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
@@ -82,18 +82,8 @@ def best_places(scores: JointArrays, room: np.ndarray) -> np.ndarray | None:
     possible choice."""
     given = _contiguous(scores)
     known = np.ascontiguousarray(room, dtype=np.int64)
-    problem = _JointProblem(*map(_address, (*given, known)), *given.close.shape)
-    best = chain_function("joint_best", given.close)
-    best.restype = ctypes.c_int64
-    space = max(len(known), 1)  # one mention per word: trained models find far fewer
-    while True:
-        mentions = np.empty((space, 3), dtype=np.int32)
-        found = best(ctypes.byref(problem), ctypes.c_void_p(mentions.ctypes.data), ctypes.c_int64(space))
-        if found <= space:
-            break
-        space = found
-    check_memory(found == -2)
-    return None if found < 0 else mentions[:found]
+    problem = _JointProblem(*map(address, (*given, known)), *given.close.shape)
+    return listed_mentions(chain_function("joint_best", given.close), problem, len(known), 3)
 
 
 def _zeros(like: JointArrays) -> JointArrays:
@@ -102,7 +92,3 @@ def _zeros(like: JointArrays) -> JointArrays:
 
 def _contiguous(scores: Sequence[np.ndarray | None]) -> JointArrays:
     return JointArrays(*(None if array is None else np.ascontiguousarray(array) for array in scores))  # type: ignore[arg-type]
-
-
-def _address(array: np.ndarray | None) -> int | None:
-    return None if array is None else address(array)

@@ -60,7 +60,7 @@ def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, 
     problem = _MenuProblem(
         *map(address, (*given, known)),
         *(batch, n, c, gap.shape[2], last.shape[2], m, parts, best),
-        *(None if array is None else address(array) for array in found),
+        *map(address, found),
     )
     threads = min(thread_count(), 1 + close.size // ENTRIES_A_THREAD)
     check_memory(chain_function("menus", close)(ctypes.byref(problem), ctypes.c_int64(threads)))
