@@ -194,14 +194,19 @@ def best_discontinuous_calibration(
     model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None = None
 ) -> float:
     """The `calibration.discontinuous` with the lowest cross-entropy of the discontinuous mentions of the most probable
-    sets, correct or not. It stays near the one before, or 0, if there are few."""
+    sets, correct or not.
+
+    If there are few, it stays near the one before or, without one, near that which takes back `discontinuous.bias`:
+    that bias finds more of them, and was not learnt.
+    """
     given = [
         sentence
         for batch in _batches(model, sentences)
         for sentence, found in zip(batch, model.distribution(batch).argmax(), strict=True)
         if _with_gaps(found)
     ]
-    had, chosen, count = 0.0 if before is None else before.discontinuous, model.config, 0
+    had = min(0.0, -model.config.discontinuous.bias / model.config.model.temperature)
+    had, chosen, count = had if before is None else before.discontinuous, model.config, 0
     losses: list[float] = []
     for bias in DISCONTINUOUS_BIASES:
         _set(model, "calibration", discontinuous=bias)
