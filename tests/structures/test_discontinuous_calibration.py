@@ -25,7 +25,8 @@ def drawn(m: int, seed: int) -> TypeCalibration:
 
 def with_biases(tensor: DiscontinuousHypergraph, calibration: TypeCalibration) -> DiscontinuousHypergraph:
     """The calibrated distribution over tensors."""
-    present, opening, _ = tensor.allowed_biases(calibration)
+    found = tensor.allowed_biases(calibration)
+    present, opening = found.present, found.opened(np.zeros(tensor.scores.open.shape))
     scores = tensor.scores.tensors()
     scores["present"] = scores["present"] + tensor.scores.close.new_tensor(present)
     scores["open"] = scores["open"] + tensor.scores.close.new_tensor(opening)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -109,7 +110,8 @@ class DiscontinuousScorer(Scorer):
         inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
         scores = scores.map(lambda tensor: tensor * inverse)
         found = self.distribution(scores, lengths).allowed_biases(calibration)
-        present, opening = (scores.close.new_tensor(values) for values in found[:2])
+        opening = found.opened(np.zeros(scores.open.shape))
+        present, opening = (scores.close.new_tensor(values) for values in (found.present, opening))
         return replace(scores, present=scores.present + present, open=scores.open + opening)
 
     def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:

@@ -7,7 +7,7 @@ devices; tests compare the two.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,27 +24,46 @@ from hyperspan.structures.discontinuous_menus import PartArrays, best_mentions, 
 from hyperspan.structures.discontinuous_menus_c import ArrayMenus
 from hyperspan.structures.discontinuous_sampling import draw_mentions
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
-from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
+from hyperspan.structures.places import Places, places_above, with_discontinuous
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
 
 AnySet = frozenset[AnyMention]
 
 
-class ProbableItems(NamedTuple):
-    """The menus of a batch, and the probabilities of its event items."""
+class ProbableItems:
+    """The menus of a batch, and the probabilities of its event items.
 
-    menus: ArrayMenus
-    alone: np.ndarray  # (B, n, c, m): that a first part is a mention
-    goes_on: np.ndarray  # (B, n, c, m): that others follow it
+    `events` (B, n, c, m) are the probabilities of first parts.
+    """
+
+    def __init__(self, menus: ArrayMenus, events: np.ndarray, known: Known | None = None):
+        self.menus, self.events, self.known = menus, events, known
+        self._everywhere: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def everywhere(self) -> tuple[np.ndarray, np.ndarray]:
+        """(B, n, c, m) each: that a first part is a mention, and that others follow it."""
+        if self._everywhere is None:
+            self._everywhere = alone, goes_on = self.menus.item_probabilities(self.events)
+            if self.known is not None:  # rounding may have made certain mentions slightly less probable
+                alone[self.known.required] = goes_on[self.known.opened] = 1.0
+        return self._everywhere
+
+    def at(self, place: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The same at some places."""
+        if self._everywhere is None and self.known is None:
+            return self.menus.item_probabilities_at(self.events, place)
+        alone, goes_on = self.everywhere
+        return alone[place], goes_on[place]
 
     def probability(self, sentence: int, mention: AnyMention) -> float:
         """The probability of a mention."""
         (start, end), *_ = parts = parts_of(mention)
-        place = sentence, start, end - start - 1, mention[2]
+        alone, goes_on = self.at((sentence, start, end - start - 1, mention[2]))
         if len(parts) == 1:
-            return float(self.alone[place])
-        return min(probability_of(self.menus, sentence, parts, mention[2], float(self.goes_on[place])), 1.0)
+            return float(alone)
+        return min(probability_of(self.menus, sentence, parts, mention[2], float(goes_on)), 1.0)
 
 
 class DiscontinuousArrayHypergraph:
@@ -92,10 +111,7 @@ class DiscontinuousArrayHypergraph:
     def _probable(self) -> ProbableItems:
         if self._kept is None:
             menus = self._menus()
-            alone, goes_on = menus.item_probabilities(self._events(menus).marginals)
-            if self.known is not None:  # rounding may have made certain mentions slightly less probable
-                alone[self.known.required] = goes_on[self.known.opened] = 1.0
-            self._kept = ProbableItems(menus, alone, goes_on)
+            self._kept = ProbableItems(menus, self._events(menus).marginals, self.known)
         return self._kept
 
     # -- probabilities --------------------------------------------------------------------------------------------
@@ -129,19 +145,19 @@ class DiscontinuousArrayHypergraph:
     def given_first_parts(self, mentions: Sequence[tuple[int, AnyMention]]) -> np.ndarray:
         """(mentions,): the probability of each (sentence, mention), given that some mention has its first part."""
         menus = self._menus()
-        items = ProbableItems(menus, *menus.item_probabilities(np.ones_like(self.first.close)))
+        items = ProbableItems(menus, np.ones_like(self.first.close))
         return np.array([items.probability(*found) for found in mentions], dtype=np.float64)
 
     @property
     def marginals(self) -> np.ndarray:
         """(B, n, c, m): the probability of each contiguous mention; for others see `discontinuous_marginals`."""
-        return self._probable.alone
+        return self._probable.everywhere[0]
 
     def discontinuous_marginals(self, least: float = 0.01) -> list[dict[AnyMention, float]]:
         """For each sentence, the discontinuous mentions with a probability of at least `least`."""
-        menus, _, goes_on = self._probable
+        _, goes_on = self._probable.everywhere
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
-        found = probable_mentions(menus, goes_on, [least] * self.types)
+        found = probable_mentions(self._probable.menus, goes_on, [least] * self.types)
         for (sentence, mention), probability in zip(*found, strict=True):
             result[sentence][mention] = min(probability, 1.0)
         return result
@@ -181,13 +197,14 @@ class DiscontinuousArrayHypergraph:
 
     def _best_places(self) -> Places:
         probable, (rows, longer) = self._probable, self._best()
-        return with_discontinuous(
-            places_at(probable.alone, rows), longer, [probable.probability(*found) for found in longer]
-        )
+        sentence, start, end, kind = rows.T
+        alone, _ = probable.at((sentence, start, end - start - 1, kind))
+        contiguous = Places(rows, np.minimum(alone, 1.0))
+        return with_discontinuous(contiguous, longer, [probable.probability(*found) for found in longer])
 
     def _places_above(self, least: Sequence[float]) -> Places:
-        menus, alone, goes_on = self._probable
-        longer, probable = probable_mentions(menus, goes_on, least)
+        alone, goes_on = self._probable.everywhere
+        longer, probable = probable_mentions(self._probable.menus, goes_on, least)
         return with_discontinuous(places_above(alone, least), longer, np.minimum(probable, 1.0).tolist())
 
     def topk(self, k: int) -> list[list[tuple[AnySet, float]]]:
@@ -220,12 +237,10 @@ class DiscontinuousArrayHypergraph:
         The scores must already be divided by the temperatures; the distribution must have no constraints.
         """
         menus = self._menus(best=True)
-        present, opening, best = allowed_biases(
-            calibration, self.first, menus, self._events(menus)._best(), self.lengths
-        )
-        first = self.first._replace(present=self.first.present + present)
-        longer = self.longer._replace(open=self.longer.open + opening) if calibration.discontinuous else self.longer
-        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, best=best)
+        found = allowed_biases(calibration, self.first, menus, self._events(menus)._best(), self.lengths)
+        first = self.first._replace(present=self.first.present + found.present)
+        longer = self.longer._replace(open=found.opened(self.longer.open))
+        return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, best=found.best)
 
     def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> DiscontinuousArrayHypergraph:
         """The distribution given that some mentions are in the set and others are not.

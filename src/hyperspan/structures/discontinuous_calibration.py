@@ -34,8 +34,20 @@ class AllowedBiases(NamedTuple):
     """The biases of a calibration, so far as they keep the most probable sets, and these sets."""
 
     present: np.ndarray  # (B, n, m)
-    open: np.ndarray | float  # (B, n, c, m), or one for all
+    open: float
+    places: tuple[np.ndarray, ...]
+    """The few places in `open` (B, n, c, m) that have another bias."""
+    values: np.ndarray
+    """Their biases."""
     best: BestMentions
+
+    def opened(self, scores: np.ndarray) -> np.ndarray:
+        """(B, n, c, m): the scores `open` with their biases."""
+        if not self.open:
+            return scores
+        found = scores + scores.dtype.type(self.open)
+        found[self.places] = scores[self.places] + self.values
+        return found
 
 
 def allowed_biases(
@@ -45,11 +57,12 @@ def allowed_biases(
 
     `menus` hold the best weights; `events` (events, 4) are the first parts of the best mentions.
     """
-    best = BestMentions(*best_mentions(menus, events))
+    best, bias = BestMentions(*best_mentions(menus, events)), calibration.discontinuous
+    places, values = np.zeros((4, 0), dtype=np.int64), np.zeros(0)
     present = np.empty_like(first.absent)
     present[:] = calibration.biases
     if not len(events):
-        return AllowedBiases(present, calibration.discontinuous, best)
+        return AllowedBiases(present, bias, tuple(places), values, best)
     numbers = np.ravel_multi_index(tuple(events[:, [0, 1, 3]].T), first.absent.shape)
     chains_there, chain = np.unique(numbers, return_inverse=True)
     sentence, start, kind = np.unravel_index(chains_there, first.absent.shape)
@@ -59,26 +72,29 @@ def allowed_biases(
     )
     room = np.asarray(lengths)[sentence] - start
     leads = chain_leads(chains, room)
-    opening: np.ndarray | float = calibration.discontinuous
-    if best.longer and calibration.discontinuous:
+    if best.longer and bias:
         followed = _followed(best, events)
         chain, width = chain[followed], (events[:, 2] - events[:, 1] - 1)[followed]
+        places = np.stack([sentence[chain], start[chain], width, kind[chain]])
         alone = chains.close[chain]
-        alone[np.arange(len(chain)), width] = menus.close[sentence[chain], start[chain], width, kind[chain]]
+        alone[np.arange(len(chain)), width] = menus.close[tuple(places)]
         without = ScoreArrays(*(array[chain] for array in chains[:3]), close=alone, branch=None)  # type: ignore[arg-type]
         lead = leads[chain] - np.maximum(chain_leads(without, room[chain]), 0.0)
-        bias = np.maximum(calibration.discontinuous, -(1 - KEPT) * lead / np.bincount(chain)[chain])
-        opening = np.full_like(menus.events, calibration.discontinuous)
-        opening[sentence[chain], start[chain], width, kind[chain]] = bias
-        for b, mention in best.longer:
-            for i, j in parts_of(mention)[1:-1]:
-                opening[b, i, j - i - 1, mention[2]] = 0.0
-        leads = leads + np.bincount(chain, bias, len(leads))
+        values = np.maximum(bias, -(1 - KEPT) * lead / np.bincount(chain)[chain])
+        leads = leads + np.bincount(chain, values, len(leads))
+        later = _later(best)  # after first parts, so that no bias wins where a part is both
+        places, values = np.concatenate([places, later.T], axis=1), np.append(values, np.zeros(len(later)))
     present[sentence, start, kind] = allowed_bias(calibration.biases[kind], leads)
-    return AllowedBiases(present, opening, best)
+    return AllowedBiases(present, bias, tuple(places), values, best)
 
 
 def _followed(best: BestMentions, events: np.ndarray) -> np.ndarray:
     """(events,): whether others follow a first part of the best mentions."""
     found = {(b, *parts_of(mention)[0], mention[2]) for b, mention in best.longer}
     return np.array([tuple(row) in found for row in events.tolist()], dtype=bool)
+
+
+def _later(best: BestMentions) -> np.ndarray:
+    """(parts, 4): the later parts of the best mentions that others follow, as places in `open`."""
+    parts = ((b, i, j - i - 1, mention[2]) for b, mention in best.longer for i, j in parts_of(mention)[1:-1])
+    return np.array(sorted(parts), dtype=np.int64).reshape(-1, 4)
