@@ -1,4 +1,4 @@
-"""`hyperspan compare` as a user drives it, in a process of its own."""
+"""`hyperspan compare` as a user drives it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
+from tests.support.process import hyperspan as in_a_process
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 def test_a_better_system(files: dict[str, str]) -> None:
     arguments = ["compare", files["half"], files["all"], "--gold", files["gold"]]
-    result = hyperspan(*arguments, "--format", "json")
+    result = in_a_process(*arguments, "--format", "json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["recall"]["difference"] == 0.5 and found["precision"]["difference"] == 0
