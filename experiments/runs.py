@@ -16,10 +16,10 @@ import torch
 
 from experiments import CONFIGS
 from experiments.paper.rows import rows_named
+from experiments.processor import processor
 from experiments.result import MODEL, PREDICTIONS, RESULT, Result, folder_of
 from experiments.rows import Row, corpus_named
 from experiments.settings import config_of, differences, finished_result
-from experiments.speed.measure import processor
 from experiments.study.spancat import run_spancat
 from experiments.variants import decode_otherwise, register
 from hyperspan import __version__

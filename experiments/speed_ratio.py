@@ -22,8 +22,8 @@ import typer
 
 # Nothing here imports hyperspan: the processes do, each from its own checkout.
 from experiments.golden.texts import all_texts
+from experiments.processor import processor
 from experiments.speed.invented import invented_sentences
-from experiments.speed.measure import processor
 
 ROOT = Path(__file__).parents[1]
 CHILD = Path(__file__).with_name("speed_child.py")

@@ -21,9 +21,10 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.processor import processor
 from experiments.spancat import Spancat, spancat_workers
 from experiments.speed.invented import invented_sentences
-from experiments.speed.measure import Rounds, in_turns, median_ratio, processor, sentence_latency
+from experiments.speed.measure import Rounds, in_turns, median_ratio, sentence_latency
 from experiments.speed.texts import running_texts
 from hyperspan.corpora import Problems, read_corpus
 from hyperspan.corpora.documents import with_sentences

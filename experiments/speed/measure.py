@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-import platform
 import resource
 import statistics
 import sys
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from experiments.processor import processor
 
 Call = Callable[[], object]
 Data = Annotated[
@@ -96,16 +97,6 @@ def sentence_latency(annotate: Callable[[str], object], texts: Sequence[str], ro
     """The median and the 99th percentile of milliseconds per sentence, from the best time of each sentence."""
     times = sorted(min(taken) for taken in in_turns([partial(annotate, text) for text in texts], rounds))
     return {f"p{percent}_ms": 1e3 * times[min(len(times) * percent // 100, len(times) - 1)] for percent in (50, 99)}
-
-
-def processor() -> str:
-    """The name of the processor."""
-    name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-        name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
-    return name
 
 
 def machine() -> str:

@@ -13,10 +13,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from experiments.processor import processor
 from experiments.result import PREDICTIONS, Result
 from experiments.rows import Row, Sentences
 from experiments.settings import differences
-from experiments.speed.measure import processor
 from experiments.study import train_spancat
 from hyperspan.config import Config
 from hyperspan.errors import InputError, TrainingError
