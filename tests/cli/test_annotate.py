@@ -1,4 +1,4 @@
-"""`hyperspan annotate` as a user drives it, in a process of its own."""
+"""`hyperspan annotate` as a user drives it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from tests.bulk.test_tables import NO_TEXTS
 from tests.support.coordination import LEFT, ROD, coordination_model
 from tests.support.coordination import TEXT as COORDINATED
 from tests.support.models import TEXT, small_model
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
+from tests.support.process import hyperspan as in_a_process
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -82,7 +83,7 @@ def test_a_text_file_is_one_document_with_offsets_of_the_whole_file(model: str, 
 
 
 def test_standard_input_is_text_or_documents(model: str) -> None:
-    named, unnamed = (hyperspan("annotate", *dash, "-m", model, "-f", "jsonl", stdin=TEXT) for dash in (["-"], []))
+    named, unnamed = (in_a_process("annotate", *dash, "-m", model, "-f", "jsonl", stdin=TEXT) for dash in (["-"], []))
     assert named.stdout == unnamed.stdout and json.loads(named.stdout)["text"] == TEXT
     again = hyperspan("annotate", "-m", model, "-f", "jsonl", stdin=named.stdout)
     assert json.loads(again.stdout) == json.loads(named.stdout)

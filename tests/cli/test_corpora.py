@@ -14,7 +14,8 @@ from hyperspan import Document, Mention
 from hyperspan.cli import view as view_module
 from hyperspan.corpora import write_corpus
 from hyperspan.types import Sentence
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
+from tests.support.process import hyperspan as in_a_process
 
 SAMPLE = """\
 The head of the Oz bank left .
@@ -46,7 +47,7 @@ def test_convert_there_and_back(sample: Path, tmp_path: Path) -> None:
 
 
 def test_streams(sample: Path) -> None:
-    first = hyperspan("convert", "-", "-", "--to", "jsonl", stdin=SAMPLE)
+    first = in_a_process("convert", "-", "-", "--to", "jsonl", stdin=SAMPLE)
     assert first.returncode == 0 and len(first.stdout.splitlines()) == 2
     assert json.loads(first.stdout.splitlines()[0])["text"] == "The head of the Oz bank left ."
     second = hyperspan("convert", "-", "-", "--to", "columns", stdin=first.stdout)

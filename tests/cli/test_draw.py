@@ -1,4 +1,4 @@
-"""`hyperspan draw` as a user drives it, in a process of its own."""
+"""`hyperspan draw` as a user drives it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
+from tests.support.process import hyperspan as in_a_process
 
 MENTIONS = ["-m", "0:3:PER", "-m", "0:4:PER", "-m", "1:2:ORG"]
 SENTENCE = "Israeli UN Ambassador Danny"
@@ -45,7 +46,7 @@ def test_draws_discontinuous_mentions_in_their_structure_alone() -> None:
 
 
 def test_reads_standard_input_and_writes_standard_output() -> None:
-    result = hyperspan("draw", "-", *MENTIONS, stdin=SENTENCE)
+    result = in_a_process("draw", "-", *MENTIONS, stdin=SENTENCE)
     assert result.returncode == 0 and result.stderr == ""
     assert result.stdout == hyperspan("draw", SENTENCE, *MENTIONS).stdout
 

@@ -1,4 +1,4 @@
-"""`hyperspan evaluate` as a user drives it, in a process of its own."""
+"""`hyperspan evaluate` as a user drives it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.corpora.registry import read_corpus, write_corpus
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
+from tests.support.process import hyperspan as in_a_process
 
 GOLD = """\
 The head of the Oz bank left .
@@ -35,7 +36,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_predictions_as_json(files: tuple[str, str]) -> None:
-    result = hyperspan("evaluate", "--predictions", files[0], "--gold", files[1], "--format", "json")
+    result = in_a_process("evaluate", "--predictions", files[0], "--gold", files[1], "--format", "json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["micro"] == {

@@ -13,7 +13,7 @@ from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
 from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
+from tests.support.process import hyperspan as in_a_process
 
 EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/corpora/examples"
 
@@ -19,7 +20,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_split_writes_parts_beside_the_corpus(corpus: Path, tmp_path: Path) -> None:
-    result = hyperspan("split", "mine.data", cwd=tmp_path)
+    result = in_a_process("split", "mine.data", cwd=tmp_path)
     assert result.returncode == 0 and result.stdout == "", result.stderr
     lines = [line.split() for line in result.stderr.splitlines()]
     assert lines[0] == ["train", "dev", "test", "all"] and lines[2] == ["sentences", "19", "2", "3", "24"]

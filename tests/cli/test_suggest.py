@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.types import Document
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 TEXT = "IL-2 binds c-Rel in Jurkat T cells.\n\nThe weather was fine.\n\nNF-kappa B p50 is a protein."
 

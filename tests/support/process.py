@@ -1,6 +1,6 @@
 """`hyperspan …` as a user drives it, in a process of its own; what such processes import is imported once for all.
 
-Where streams, warnings and the end of the process do not matter, `call` does the same in this one, ten times faster.
+`call` does the same in this one, ten times faster: each command is also tried in a process of its own.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def hyperspan(
     return called(_main, arguments, stdin=stdin, cwd=cwd, path=path)
 
 
-def call(*arguments: str, cwd: Path | None = None) -> CompletedProcess[str]:
-    """What the command answers in this process, as a mistake is answered before anything is read or started."""
-    before, streams = sys.argv, [TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2)]
-    status = 0
+def call(*arguments: str, stdin: str = "", cwd: Path | None = None) -> CompletedProcess[str]:
+    """What the command answers in this process."""
+    before, streams = (sys.argv, sys.stdin), [TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2)]
+    status, sys.stdin = 0, TextIOWrapper(BytesIO(stdin.encode()), encoding="utf-8", newline="")
     try:
         with chdir(cwd or Path.cwd()), redirect_stdout(streams[0]), redirect_stderr(streams[1]):
             _main(arguments)
     except SystemExit as ended:
         status = int(ended.code or 0)
     finally:
-        sys.argv = before
+        sys.argv, sys.stdin = before
     for stream in streams:
         stream.seek(0)
     return CompletedProcess(arguments, status, *(stream.read() for stream in streams))
