@@ -13,9 +13,9 @@ from experiments.speed.measure import Call
 from hyperspan.config import Config
 from hyperspan.nn import Recognizer, new_model
 from hyperspan.nn.batch import Batch
+from hyperspan.nn.layers import SpanLinear
 from hyperspan.nn.model import Model
 from hyperspan.nn.neural import NeuralEncoder
-from hyperspan.nn.spans import SpanLinear
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.training.loop import Trainer

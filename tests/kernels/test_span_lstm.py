@@ -13,7 +13,7 @@ from hyperspan.config import Config
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.span_lstm import span_layout
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.spans import SpanLSTM
+from hyperspan.nn.layers import SpanLSTM
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -15,7 +15,7 @@ from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import run_in_one_launch
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.spans import SpanLSTM
+from hyperspan.nn.layers import SpanLSTM
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.errors import CorpusError, InputError
-from hyperspan.nn.clusters import read_clusters
+from hyperspan.nn.resources import read_clusters
 from hyperspan.nn.vectors import read_vectors, vectors_dimension
 from tests.support.data import data_path
 

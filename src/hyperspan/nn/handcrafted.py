@@ -16,7 +16,6 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.clusters import read_clusters
 from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.features import (
     OF_TAGS,
@@ -30,6 +29,7 @@ from hyperspan.nn.features import (
     look_up,
 )
 from hyperspan.nn.outputs import OutputLayer, Outputs, WeightColumns
+from hyperspan.nn.resources import read_clusters
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

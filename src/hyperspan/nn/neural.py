@@ -16,14 +16,12 @@ from hyperspan.kernels.span_layout import SpanLayout
 from hyperspan.kernels.word_lstm import word_states
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.characters import CHARACTER_ENCODERS
 from hyperspan.nn.encoder import Encoder, ParameterOptions
 from hyperspan.nn.hub import read_pretrained
+from hyperspan.nn.layers import CHARACTER_ENCODERS, SpanLinear, SpanLSTM, WordEmbedding
 from hyperspan.nn.outputs import Outputs, WordLinear
-from hyperspan.nn.spans import SpanLinear, SpanLSTM
 from hyperspan.nn.transformer import Transformer
 from hyperspan.nn.vectors import WordVectors, read_vectors, vectors_dimension
-from hyperspan.nn.words import WordEmbedding
 from hyperspan.text.vocabulary import UNKNOWN, Vocabulary
 from hyperspan.types import Sentence
 

@@ -1,4 +1,4 @@
-"""Vectors of words from their characters, as :mod:`hyperspan.nn.characters` computes them, in C."""
+"""Vectors of words from their characters, as :mod:`hyperspan.nn.layers` computes them, in C."""
 
 from __future__ import annotations
 

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
-from hyperspan.structures.choices import Choice, Mentions, cheapest_sets
-from hyperspan.structures.kbest import Alternatives
+from hyperspan.structures.kbest import Alternatives, Choice, Mentions, cheapest_sets
 from hyperspan.structures.mentions import MentionSet
 from hyperspan.structures.segmental_kbest import chain_alternatives, packed_chains
 
