@@ -17,7 +17,7 @@ import pytest
 
 from hyperspan.nn import save_model
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.serve import answers, problems, service, stream
+from hyperspan.serve import answers, errors, service, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
 from tests.serve.running import Running, running, until
@@ -171,7 +171,7 @@ def test_health_is_reported_while_the_best_sets_of_long_sentences_are_computed(a
 def test_long_answers_are_written_by_other_threads(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of 5 kB has 2 MB of best sets; what takes long is not done where /healthz is answered."""
     names: dict[str, str] = {}
-    documents, written = answers.documents, problems.dumps
+    documents, written = answers.documents, errors.dumps
 
     def note(name: str, function: Any) -> Any:
         def noted(*arguments: Any) -> Any:
@@ -181,7 +181,7 @@ def test_long_answers_are_written_by_other_threads(server: Running, monkeypatch:
         return noted
 
     monkeypatch.setattr(answers, "documents", note("answer", documents))
-    monkeypatch.setattr(problems, "dumps", note("JSON", written))
+    monkeypatch.setattr(errors, "dumps", note("JSON", written))
     monkeypatch.setattr(stream, "dumps", note("line", written))
     every: list[dict[str, Any]] = [{"top_k": 8}, {"candidates": 0.001}, {"threshold": 0.001}]
     for options in every:

@@ -20,8 +20,8 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import answers, run
 from hyperspan.serve import batcher as batching
 from hyperspan.serve.batcher import Batcher, BatchJob
+from hyperspan.serve.errors import Problem
 from hyperspan.serve.metrics import Metrics
-from hyperspan.serve.problems import Problem
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Gated, Running, running, until
 

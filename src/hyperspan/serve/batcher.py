@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.constraints import Constraints
+from hyperspan.serve.errors import overloaded, shutting_down
 from hyperspan.serve.metrics import Metrics
-from hyperspan.serve.problems import overloaded, shutting_down
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 
 from hyperspan.serve.calls import Call
-from hyperspan.serve.problems import Problem
+from hyperspan.serve.errors import Problem
 from hyperspan.serve.schema import check
 from hyperspan.serve.service import Service
 

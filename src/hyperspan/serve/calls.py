@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from hyperspan.serve.errors import Problem, overloaded
 from hyperspan.serve.metrics import Metrics
-from hyperspan.serve.problems import Problem, overloaded
 
 _T = TypeVar("_T")
 

@@ -13,9 +13,9 @@ from hyperspan.labelling.decisions import Decision
 from hyperspan.labelling.session import StaleRevisionError
 from hyperspan.labelling.views import LabellingDesk
 from hyperspan.serve.bodies import read
+from hyperspan.serve.errors import JSON, Problem
 from hyperspan.serve.label_schema import DecisionRequest, LabelRequest, TokenMention, UndoRequest
 from hyperspan.serve.pages import page
-from hyperspan.serve.problems import JSON, Problem
 from hyperspan.serve.service import SMALL, Service
 from hyperspan.types import Mention
 

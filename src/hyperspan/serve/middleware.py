@@ -20,10 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.serve.calls import Call
-from hyperspan.serve.hosts import is_own, name_of
+from hyperspan.serve.errors import Problem, shutting_down
 from hyperspan.serve.logs import ACCESS, frames, timestamp
-from hyperspan.serve.problems import Problem, shutting_down
 from hyperspan.serve.service import Service
+from hyperspan.serve.settings import is_own, name_of
 
 HEALTH = ("/healthz", "/readyz")
 """Paths answered under any host name: probes come from everywhere, and the responses contain nothing secret."""

@@ -22,10 +22,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hyperspan.errors import InputError
 from hyperspan.labelling.views import LabellingDesk
 from hyperspan.serve.app import create_app
-from hyperspan.serve.hosts import is_loopback, name_of
 from hyperspan.serve.logs import LOG, log_to_standard_error
 from hyperspan.serve.service import Service
-from hyperspan.serve.settings import Settings
+from hyperspan.serve.settings import Settings, is_loopback, name_of
 
 HEAD_SECONDS = 15.0
 """The time limit for the head of a request, before the body."""

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from starlette.datastructures import QueryParams
 
-from hyperspan.serve.problems import Problem
+from hyperspan.serve.errors import Problem
 
 _Checked = TypeVar("_Checked", bound=BaseModel)
 PROBABILITY = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}

@@ -19,10 +19,10 @@ from hyperspan.runtime.domain import DomainFit
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.calls import Call, Memory
+from hyperspan.serve.errors import Problem, overloaded
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.models import Served, load_models, places
 from hyperspan.serve.offsets import Offsets
-from hyperspan.serve.problems import Problem, overloaded
 from hyperspan.serve.schema import HypergraphRequest, KnownMention, Options
 from hyperspan.serve.settings import Settings
 from hyperspan.text.sentences import iter_sentences

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError
 from hyperspan.serve.bodies import parse
 from hyperspan.serve.calls import Call
-from hyperspan.serve.problems import Problem, dumps
+from hyperspan.serve.errors import Problem, dumps
 from hyperspan.serve.schema import StreamLine, check, is_id
 from hyperspan.serve.service import Service, answer_size
 
