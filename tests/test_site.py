@@ -16,8 +16,8 @@ from hyperspan.cli import COMMANDS
 from hyperspan.config import Config
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import values_of
-from scripts.site_cli import cli_page
-from scripts.site_configuration import configuration_page
+from scripts.site.cli import cli_page
+from scripts.site.configuration import configuration_page
 from tests.serve.page.reader import NEEDS, PATIENCE
 from tests.support.pages import Page
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hyperspan import read_corpus, write_corpus
 from hyperspan.corpora import jsonl
-from scripts.site_json_lines import OBJECTS, json_lines_page, schema
+from scripts.site.json_lines import OBJECTS, json_lines_page, schema
 
 
 def test_json_lines_page_lists_every_field_of_every_object_with_a_meaning() -> None:

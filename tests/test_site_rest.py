@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from scripts.site_rest import description, rest_page
+from scripts.site.rest import description, rest_page
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from scripts.site_schema import Schema, fields_table, name_of
+from scripts.site.schema import Schema, fields_table, name_of
 
 INTRO = """# JSON Lines
 

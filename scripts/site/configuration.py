@@ -1,4 +1,4 @@
-"""The page of all configuration keys, made from the dataclasses: ``python -m scripts.site_configuration`` prints it."""
+"""The page of all configuration keys, made from the dataclasses: ``python -m scripts.site.configuration`` prints it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of all commands, made from the command line itself: ``python -m scripts.site_cli`` prints it."""
+"""The page of all commands, made from the command line itself: ``python -m scripts.site.cli`` prints it."""
 
 from __future__ import annotations
 

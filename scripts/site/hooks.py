@@ -10,12 +10,12 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from hyperspan.runtime.folders import PRETRAINED
-from scripts.site_cli import cli_page
-from scripts.site_configuration import configuration_page
-from scripts.site_json_lines import json_lines_page
-from scripts.site_rest import rest_page
+from scripts.site.cli import cli_page
+from scripts.site.configuration import configuration_page
+from scripts.site.json_lines import json_lines_page
+from scripts.site.rest import rest_page
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = "https://github.com/hyperspan-nlp/hyperspan/blob/main/"
 MODELS = ("english", "genia", "craft", "litbank")
 

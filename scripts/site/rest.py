@@ -12,7 +12,7 @@ from hyperspan.serve.app import Routes
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
-from scripts.site_schema import Schema, fields_table, name_of, table, type_of
+from scripts.site.schema import Schema, fields_table, name_of, table, type_of
 
 INTRO = """# REST API
 
