@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hyperspan.errors import InputError
 from hyperspan.files import Target
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
@@ -46,3 +47,15 @@ def test_a_written_file_has_usual_permissions_without_a_change_for_other_threads
     assert changed == []
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("rest", ["", "b" * 100_000])
+def test_half_a_surrogate_pair_is_named_and_leaves_no_file(tmp_path: Path, rest: str) -> None:
+    def write() -> None:
+        with Target(str(tmp_path / "file")).open() as stream:
+            stream.write("Ada")
+            stream.write(f"\ud800{rest}")
+
+    with pytest.raises(InputError, match=r"UTF-8 cannot hold the character '.ud800'; remove lone surrogates"):
+        write()
+    assert list(tmp_path.iterdir()) == []

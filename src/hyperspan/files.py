@@ -18,7 +18,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -124,8 +124,14 @@ class Target:
             try:
                 yield text
                 text.flush()
+            except UnicodeEncodeError as error:
+                character = error.object[error.start]
+                raise InputError(
+                    f"UTF-8 cannot hold the character {character!r}; remove lone surrogates before you write {self.name}"
+                ) from None
             finally:
-                text.detach()
+                with suppress(UnicodeEncodeError):  # what is left in the buffer is not to be written either
+                    text.detach()
 
     @contextmanager
     def open_folder(self) -> Iterator[Path]:

@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from statistics import mean
 
 import pytest
 from attrs import evolve
@@ -59,11 +60,12 @@ def test_stratify_fills_every_part_and_repeats_itself(
 def test_stratify_is_nearer_to_the_shares_than_chance(
     units: list[UnitCounts], fractions: tuple[float, ...], random: Random
 ) -> None:
+    """A single draw may be luckier than a greedy split; the mean of many is not."""
     parts = stratify(units, fractions)
-    for _ in range(5):
-        other = random.choices(range(len(fractions)), fractions, k=len(units))
-        assume(set(other) == set(parts))
-        assert error(units, parts, fractions) <= error(units, other, fractions) + 1e-9
+    draws = [random.choices(range(len(fractions)), fractions, k=len(units)) for _ in range(20)]
+    errors = [error(units, draw, fractions) for draw in draws if set(draw) == set(parts)]
+    assume(errors)
+    assert error(units, parts, fractions) <= mean(errors) + 1e-9
 
 
 @settings(max_examples=25)
