@@ -30,10 +30,10 @@ import typer
 from experiments.speed.measure import Device, machine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import find_inputs
-from hyperspan.bulk.job import Progress, run_job
 from hyperspan.bulk.plan import ShardLimits
+from hyperspan.bulk.processes import Processes, is_mps_on
+from hyperspan.bulk.run import Progress, run_job
 from hyperspan.bulk.shards import JobSettings
-from hyperspan.bulk.workers import Processes, is_mps_on
 from hyperspan.errors import InputError
 from hyperspan.runtime.loading import load
 

@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
-from hyperspan.bulk import Progress, annotate_files, folder, workers
+from hyperspan.bulk import Progress, annotate_files, folder, processes
 from hyperspan.bulk.plan import Shard
+from hyperspan.bulk.processes import Processes, portable, processes_for
 from hyperspan.bulk.shards import ShardResult, WorkerDiedError
-from hyperspan.bulk.workers import TRIES, OnWords, Processes, portable, processes_for, run_shards
+from hyperspan.bulk.workers import TRIES, OnWords, run_shards
 from hyperspan.errors import InputError, JobError, MissingExtraError, OutputExistsError
 from hyperspan.runtime.loading import load
 from tests.bulk.fakes import contents, lines_in, texts_in, write_jsonl
@@ -120,7 +121,7 @@ def test_closing_the_iterator_ends_the_workers() -> None:
     engine = FakeEngine(2, {})
     results = run_shards([Shard(number, ()) for number in range(5)], engine, lambda words: None)
     next(results)
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert engine.closed
 
 
@@ -212,9 +213,11 @@ def test_folder_stays_locked_while_a_worker_of_a_killed_job_lives(
                 os.kill(worker, signal.SIGKILL)
 
 
-def test_interrupted_it_leaves_no_worker(corpus: Path, tmp_path: Path) -> None:
-    def stop(_: Progress) -> None:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("shards", [0, 1])
+def test_interrupted_it_leaves_no_worker(corpus: Path, tmp_path: Path, shards: int) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.shards == shards:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         annotate_files(corpus, tmp_path / "out", workers=2, on_progress=stop, **OPTIONS)
@@ -260,7 +263,7 @@ def test_what_a_worker_prints_is_not_among_its_answers(
 def test_workers_that_cannot_start_are_told_of_in_a_sentence(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "_CODE", "import sys; sys.exit(3)")
+    monkeypatch.setattr(processes, "_CODE", "import sys; sys.exit(3)")
     with pytest.raises(JobError, match=r"workers cannot start \(exit status 3\); .* 0 of 7 shards are finished"):
         annotate_files(corpus, tmp_path / "out", workers=2, **OPTIONS)
 
@@ -268,11 +271,10 @@ def test_workers_that_cannot_start_are_told_of_in_a_sentence(
 def test_a_model_that_a_worker_cannot_load_is_told_of(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = workers._CODE.replace("main()", "").replace("import main", "import main, load")
     failing = (
-        "import hyperspan.bulk.workers as own\ndef load(*_): raise MemoryError('no room')\nown.load = load\nmain()"
+        "import hyperspan.bulk.processes as own\ndef load(*_): raise MemoryError('no room')\nown._load = load\nmain()"
     )
-    monkeypatch.setattr(workers, "_CODE", code + failing)
+    monkeypatch.setattr(processes, "_CODE", processes._CODE.replace("main()", failing))
     with pytest.raises(JobError, match=r"workers cannot start \(no room\)"):
         annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
 
@@ -281,15 +283,15 @@ def test_a_worker_without_its_parent_ends_at_once_only_in_a_shard(monkeypatch: p
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
     busy, tasks = threading.Event(), SimpleQueue[Shard | None]()
-    workers._listen(io.BytesIO(pickle.dumps(Shard(3, ()))), tasks, busy)
+    processes._listen(io.BytesIO(pickle.dumps(Shard(3, ()))), tasks, busy)
     assert (tasks.get(), tasks.get(), ended) == (Shard(3, ()), None, [])
     busy.set()
-    workers._listen(io.BytesIO(b"\x80\x05cut off"), tasks, busy)
+    processes._listen(io.BytesIO(b"\x80\x05cut off"), tasks, busy)
     assert ended == [1]
 
 
 def test_workers_need_no_torch() -> None:
-    script = "import sys, hyperspan.bulk.workers; assert 'torch' not in sys.modules"
+    script = "import sys, hyperspan.bulk.processes; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -297,18 +299,18 @@ def test_workers_need_no_torch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gigabytes", "cpus", "processes"), [(139, 16, 15), (139, 64, 23), (80, 8, 7), (16, 8, 2), (4, 8, 1), (80, 1, 1)]
+    ("gigabytes", "cpus", "count"), [(139, 16, 15), (139, 64, 23), (80, 8, 7), (16, 8, 2), (4, 8, 1), (80, 1, 1)]
 )
-def test_processes_on_a_gpu_follow_its_memory_and_the_cpus(gigabytes: int, cpus: int, processes: int) -> None:
-    assert processes_for(gigabytes * 2**30, cpus) == processes
+def test_processes_on_a_gpu_follow_its_memory_and_the_cpus(gigabytes: int, cpus: int, count: int) -> None:
+    assert processes_for(gigabytes * 2**30, cpus) == count
 
 
 @pytest.mark.parametrize("mps", [False, True])
 def test_several_processes_on_a_gpu_without_mps_are_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, mps: bool
 ) -> None:
-    monkeypatch.setattr(workers, "_gpu_memory", lambda device: 80 * 2**30)
-    monkeypatch.setattr(workers, "cpu_count", lambda: 16)
+    monkeypatch.setattr(processes, "_gpu_memory", lambda device: 80 * 2**30)
+    monkeypatch.setattr(processes, "cpu_count", lambda: 16)
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
     if mps:
         (tmp_path / "control").touch()
@@ -335,7 +337,7 @@ def test_a_gpu_that_has_failed_ends_the_worker_and_not_the_texts(
     annotator = load("genia")
     monkeypatch.setattr(annotator.model, "quick_distribution", lambda *_: fail())
     monkeypatch.setattr(annotator.model, "distribution", lambda *_: fail())
-    monkeypatch.setattr("hyperspan.bulk.job.load", lambda *_: annotator)
+    monkeypatch.setattr("hyperspan.bulk.run.load", lambda *_: annotator)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", fail)
     with pytest.raises(JobError, match=r"ended their workers 4 times each.*; 1 of 7 shards are finished"):

@@ -15,10 +15,11 @@ from typing import Literal
 
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import Kind, find_inputs
-from hyperspan.bulk.job import JobSummary, Progress, run_job
 from hyperspan.bulk.plan import ShardLimits
+from hyperspan.bulk.processes import Processes
+from hyperspan.bulk.run import JobSummary, Progress, run_job
 from hyperspan.bulk.shards import JobSettings, OutputFormat
-from hyperspan.bulk.workers import Engine, Processes, ThisProcess
+from hyperspan.bulk.workers import Engine, ThisProcess
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError

@@ -1,15 +1,14 @@
-"""A bulk job and its folder: what it is (manifest.json), which of its shards are done, and running it to its end."""
+"""A bulk job and its folder: what it is (manifest.json), and which of its shards are done or missing."""
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import platform
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from pathlib import Path
@@ -20,14 +19,9 @@ from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import PLAN, PlannedShard, Shard, job_of_plan, read_plan, shard_name, write_plan, write_results
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, JobSettings, ShardResult
-from hyperspan.bulk.workers import Engine, run_shards
-from hyperspan.corpora.tables import Columns
-from hyperspan.errors import HyperspanError, JobError, OutputExistsError
-from hyperspan.runtime.annotator import Annotator
+from hyperspan.errors import OutputExistsError
 from hyperspan.runtime.cards import CARD
-from hyperspan.runtime.domain import foreign_note
 from hyperspan.runtime.folders import folder_of
-from hyperspan.runtime.loading import load
 from hyperspan.runtime.options import ANY_LABEL
 
 MANIFEST = "manifest.json"
@@ -315,126 +309,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
-
-
-# -- running it --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a job."""
-
-    shards: int
-    """The number of finished shards, out of …"""
-    total: int
-    words: int
-    """… and the number of words annotated in this run."""
-
-
-@dataclass(frozen=True)
-class JobSummary:
-    """What a job has written, in all its runs."""
-
-    documents: int
-    rejected: int
-    mentions: int
-    words: int
-    shards: int
-    resumed: int
-    """The number of shards finished before this run."""
-    notes: tuple[str, ...] = ()
-
-
-def run_job(
-    engine: Engine,
-    output: Folder,
-    settings: JobSettings,
-    model: str,
-    inputs: Sequence[Input],
-    force: bool,
-    notes: Sequence[str],
-    on_progress: Callable[[Progress], None],
-) -> JobSummary:
-    """Run a job until it is finished or stopped."""
-    annotator = load(model, engine.device)
-    annotator.options(**settings.annotator_options)
-    with output.created():
-        about = {"name": model, "hash": hash_of(model)}
-        try:
-            job = Job.open(output, about, settings, inputs, force=force)
-        except OSError as error:
-            raise JobError(f"{_reason(error, output)}; nothing is annotated yet") from None
-        resumed = len(job.done)
-        try:
-            _annotate(job, engine, annotator, on_progress)
-        except (HyperspanError, OSError) as error:
-            with suppress(OSError):
-                job.reload()
-            raise JobError(
-                f"{_reason(error, output)}; {len(job.done):,} of {job.shards:,} shards are finished and "
-                "kept, and the same command resumes the others"
-            ) from None
-    untagged = sum(done.untagged for done in job.done.values())
-    if untagged and annotator.reads_tags:
-        missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents lack"
-        notes = (*notes, f"{missing}; expect it to find less")
-    finished = job.done.values()
-    if note := foreign_note(
-        annotator.card, sum(done.foreign for done in finished), sum(done.judged for done in finished)
-    ):
-        notes = (*notes, note)
-    return _summary(job, resumed, notes)
-
-
-def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Callable[[Progress], None]) -> None:
-    """Annotate missing shards until there are none."""
-    progress = Progress(len(job.done), job.shards, 0)
-
-    def add_words(words: int) -> None:
-        nonlocal progress
-        progress = replace(progress, words=progress.words + words)
-        on_progress(progress)
-
-    if not job.is_complete:
-        engine.start(job, annotator)
-        try:
-            for _ in run_shards(job.missing(), engine, add_words):
-                progress = replace(progress, shards=progress.shards + 1)
-                on_progress(progress)
-        finally:
-            with suppress(OSError):
-                job.output.sweep(DOCUMENTS, REJECTED, PROGRESS)  # of workers that were ended in the middle of a shard
-        job.reload()
-        if not job.is_complete:
-            raise JobError(
-                f"{job.shards - len(job.done):,} shards that workers have written are not in {job.output.name}; "
-                "name a folder or URL that all machines share"
-            )
-        job.finish()
-    elif job.output.sizes(PROGRESS):
-        job.finish()
-
-
-def _summary(job: Job, resumed: int, notes: Sequence[str]) -> JobSummary:
-    totals = job.totals()
-    if totals["rejected"] and not totals["documents"]:
-        reason = next(done.first_reason for done in job.done.values() if done.rejected)
-        raise JobError(
-            f"all records ({totals['rejected']:,}) were rejected, the first because {reason}; see {job.output.name}/{REJECTED}"
-        )
-    column = job.settings.columns.id
-    if (
-        column != Columns.id
-        and totals["documents"]
-        and all(done.without_id == done.documents for done in job.done.values())
-    ):
-        notes = (*notes, f"no document has a name under {column!r} (--id-column); their ids are empty")
-    return JobSummary(**totals, resumed=resumed, notes=tuple(notes))
-
-
-def _reason(error: HyperspanError | OSError, output: Folder) -> str:
-    if isinstance(error, HyperspanError):
-        return str(error)
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    said = (error.strerror or str(error) or type(error).__name__).partition("\n")[0].removesuffix(".")
-    return f"{output.name} cannot be written ({said}){': make room' if full else ''}"

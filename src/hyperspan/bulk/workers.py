@@ -1,4 +1,4 @@
-"""Annotate the shards of a job: in this process, or in processes that have a model each.
+"""The loop of a bulk job: shards are annotated by an engine, several at a time, and repeated when a worker dies.
 
 A shard is committed as a unit, and annotating it twice writes the same files. So the death of a worker, whatever its
 cause, needs no bookkeeping: its shard is done again, and given up after some tries.
@@ -6,48 +6,30 @@ cause, needs no bookkeeping: its shard is done again, and given up after some tr
 
 from __future__ import annotations
 
-import logging
-import os
-import pickle
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.records import close_inputs
 from hyperspan.bulk.shards import JobSettings, ShardResult, WorkerDiedError, annotate_shard
-from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError, InputError, JobError, require_torch
-from hyperspan.kernels.choice import environment
-from hyperspan.kernels.threads import cpu_count, thread_count, use_threads
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError, JobError
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.folders import folder_of
-from hyperspan.runtime.loading import check_device, load
+from hyperspan.runtime.loading import load
 
 if TYPE_CHECKING:
     from hyperspan.bulk.job import Job
 
 TRIES = 4
-"""The maximum attempts for a shard whose worker dies, and for a worker that does not start."""
-GPU_BYTES = 6 * 2**30
-"""The memory of a GPU for each process: its CUDA context and a large batch."""
+"""The maximum attempts for a shard whose worker dies."""
 GPU_WINDOW = 80_000
 """The number of words read ahead on a GPU, for large batches."""
-GOODBYE = 10.0
-"""The seconds that an idle worker has to end by itself."""
-LOST = (EOFError, OSError, pickle.UnpicklingError)
-"""Errors of a stream whose other end is gone."""
 OnWords = Callable[[int], None]
-_log = logging.getLogger("hyperspan")
+Outcome = ShardResult | BaseException
+"""The counts of a shard, or why it is not done."""
 
 
 class Engine(Protocol):
@@ -71,75 +53,51 @@ class Engine(Protocol):
         ...
 
 
-def run_shards(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Iterator[ShardResult]:
+def run_shards(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Generator[ShardResult, None, None]:
     """Annotate shards and yield the result of each when it is done. Workers end with the iterator.
 
     Shards whose input cannot be read, and those that end their workers, are an error at the end, when all others are
     done. Any other error ends the job. `on_words` is called in this thread with the numbers of words just annotated;
     they are negative when a worker has died.
     """
-    failures = _Failures()
+    unread: InputError | None = None
+    given_up: list[str] = []
     try:
-        for outcome in (_in_threads if engine.count else _one_by_one)(shards, engine, on_words):
+        for shard, outcome in (_in_threads if engine.count else _one_by_one)(shards, engine, on_words):
             if isinstance(outcome, ShardResult):
                 yield outcome
+            elif isinstance(outcome, WorkerDiedError):
+                given_up.append(shard.name)
+            elif isinstance(outcome, InputError):
+                unread = unread or outcome
             else:
-                failures.add(outcome)
+                raise outcome
     finally:
         engine.close()
-    failures.check()
+    if unread is not None:
+        raise unread
+    if given_up:
+        raise JobError(
+            f"the shards {', '.join(sorted(given_up)[:5])} ended their workers {TRIES} times each, perhaps out of memory "
+            "or by a crash in native code; try smaller shards or fewer workers"
+        )
 
 
-@dataclass
-class _Failed:
-    """A shard that could not be annotated, and why."""
-
-    shard: Shard
-    error: BaseException
-
-
-@dataclass
-class _Failures:
-    """The failures that do not end a job at once."""
-
-    unread: InputError | None = None
-    """The error of the first shard whose input could not be read."""
-    given_up: list[str] = field(default_factory=list)
-
-    def add(self, failed: _Failed) -> None:
-        if isinstance(failed.error, WorkerDiedError):
-            self.given_up.append(failed.shard.name)
-        elif isinstance(failed.error, InputError):
-            self.unread = self.unread or failed.error
-        else:
-            raise failed.error
-
-    def check(self) -> None:
-        """Raise an error unless all shards are done."""
-        if self.unread is not None:
-            raise self.unread
-        if self.given_up:
-            raise JobError(
-                f"the shards {', '.join(sorted(self.given_up)[:5])} ended their workers {TRIES} times each, perhaps out of "
-                "memory or by a crash in native code; try smaller shards or fewer workers"
-            )
-
-
-def _one_by_one(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Iterator[ShardResult | _Failed]:
+def _one_by_one(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Iterator[tuple[Shard, Outcome]]:
     """Annotate shards in this thread, so that an interrupt acts at once."""
-    return (_outcome(engine, shard, on_words) for shard in shards)
+    return ((shard, _outcome(engine, shard, on_words)) for shard in shards)
 
 
-def _in_threads(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Iterator[ShardResult | _Failed]:
+def _in_threads(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Iterator[tuple[Shard, Outcome]]:
     """Annotate several shards at a time, each in a thread that waits for a worker."""
     waiting = iter(shards)
-    events: SimpleQueue[ShardResult | _Failed | int] = SimpleQueue()
+    events: SimpleQueue[tuple[Shard, Outcome] | int] = SimpleQueue()
     threads = ThreadPoolExecutor(engine.count)
 
     def begin(most: int) -> int:
         some = list(islice(waiting, most))
         for shard in some:
-            threads.submit(lambda shard=shard: events.put(_outcome(engine, shard, events.put)))
+            threads.submit(lambda shard=shard: events.put((shard, _outcome(engine, shard, events.put))))
         return len(some)
 
     try:
@@ -156,33 +114,30 @@ def _in_threads(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> I
         threads.shutdown()
 
 
-def _outcome(engine: Engine, shard: Shard, on_words: OnWords) -> ShardResult | _Failed:
-    """The result of a shard, which is repeated while its workers die."""
-    counted = 0
+def _outcome(engine: Engine, shard: Shard, on_words: OnWords) -> Outcome:
+    """The outcome of a shard, which is repeated while its workers die."""
+    counted = tries = 0
 
     def count(words: int) -> None:
         nonlocal counted
         counted += words
         on_words(words)
 
-    for tries in range(1, TRIES + 1):
+    while True:
         try:
             done = engine.annotate(shard, count)
         except WorkerDiedError as error:
             count(-counted)
+            tries += 1
             if tries == TRIES:
-                return _Failed(shard, error)
+                return error
         except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:
-            return _Failed(shard, error)
+            return error
         else:
             count(done.words - counted)  # not all engines count meanwhile
             return done
-    raise AssertionError
-
-
-# -- in this process ---------------------------------------------------------------------------------------------------
 
 
 class ThisProcess:
@@ -194,7 +149,7 @@ class ThisProcess:
         self.device = device
 
     def start(self, job: Job, annotator: Annotator) -> None:
-        self._annotate = _annotating(annotator, job.settings, job.output.name, job.id)
+        self._annotate = annotating(annotator, job.settings, job.output.name, job.id)
 
     def annotate(self, shard: Shard, on_words: OnWords) -> ShardResult:
         return self._annotate(shard, on_words)
@@ -203,7 +158,7 @@ class ThisProcess:
         close_inputs()
 
 
-def _annotating(
+def annotating(
     annotator: Annotator, settings: JobSettings, output: str, job: str
 ) -> Callable[[Shard, OnWords], ShardResult]:
     """A function that annotates and commits a shard of a job."""
@@ -211,259 +166,7 @@ def _annotating(
     return lambda shard, on_words: annotate_shard(annotator, shard, settings, folder, job, on_words)
 
 
-# -- local processes ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class WorkerStart:
-    """What a worker process needs to know."""
-
-    path: list[str]
-    """Where Python looks for modules."""
-    model: str
-    device: str
-    threads: int
-    settings: JobSettings
-    output: str
-    job: str
-
-
-class Processes:
-    """Processes of this machine, each with a model of its own and, on a GPU, its own CUDA context."""
-
-    device = "cpu"  # the process of the job only checks options
-
-    def __init__(self, device: str = "cpu", workers: int | None = None):
-        if workers is not None and workers < 0:
-            raise InputError(f"there are {workers} workers to annotate with; ask for at least 0")
-        on_gpu = device.startswith("cuda")
-        if device != "cpu":
-            require_torch(f"the device {device!r}")
-        memory = _gpu_memory(device) if on_gpu else 0
-        self.count = workers or (processes_for(memory, cpu_count()) if on_gpu else 1)
-        self.worker_device = device
-        if on_gpu and self.count > 1 and not is_mps_on():
-            _log.warning(
-                f"hyperspan: {self.count} processes share the GPU, which computes for one at a time; NVIDIA's MPS, "
-                "switched on with nvidia-cuda-mps-control -d, is up to twice as fast"
-            )
-        self._idle: list[WorkerProcess] = []
-        self._all: list[WorkerProcess] = []
-        self._changing = threading.Lock()
-        self._closed = False
-
-    def start(self, job: Job, annotator: Annotator) -> None:
-        self._start = WorkerStart(
-            sys.path,
-            str(folder_of(job.model["name"]).resolve()),
-            self.worker_device,
-            max(min(thread_count(), cpu_count()) // self.count, 1),
-            job.settings,
-            job.output.name,
-            job.id,
-        )
-        self._inherited, self._environment = job.output.inherited, os.environ | environment()
-
-    def annotate(self, shard: Shard, on_words: OnWords) -> ShardResult:
-        worker = self._take()
-        try:
-            return worker.annotate(shard, on_words)
-        finally:
-            if worker.is_alive:
-                self._idle.append(worker)
-            else:
-                worker.close()
-
-    def _take(self) -> WorkerProcess:
-        """A worker that has started: an idle one or a new one."""
-        with suppress(IndexError):
-            return self._idle.pop()
-        status: int | None = None
-        for _ in range(TRIES):
-            with self._changing:
-                if self._closed:
-                    raise WorkerDiedError("the job has ended")
-                worker = WorkerProcess(self._start, self._inherited, self._environment)
-                self._all.append(worker)
-            try:
-                worker.wait_until_started()
-            except WorkerDiedError:
-                worker.close()
-                status = worker.process.returncode
-            else:
-                return worker
-        raise JobError(f"workers cannot start (exit status {status}); see that hyperspan is installed well")
-
-    def close(self) -> None:
-        with self._changing:
-            self._closed = True
-        for worker in self._all:
-            worker.end(at_once=worker not in self._idle)
-        for worker in self._all:
-            worker.close()
-
-
-def processes_for(memory: int, cpus: int) -> int:
-    """The number of processes for a GPU with so many bytes of memory on a machine with so many CPUs.
-
-    >>> processes_for(139 * 2**30, 16), processes_for(24 * 2**30, 16), processes_for(4 * 2**30, 2)
-    (15, 4, 1)
-    """
-    return max(min(memory // GPU_BYTES, cpus - 1), 1)
-
-
-def _gpu_memory(device: str) -> int:
-    """The memory of a GPU in bytes, found without a CUDA context in this process; an error if there is no such GPU."""
-    import torch
-
-    try:
-        return torch.cuda.get_device_properties(device).total_memory
-    except (RuntimeError, AssertionError, ValueError):
-        check_device(device)
-        raise
-
-
-def is_mps_on() -> bool:
-    """Whether NVIDIA's Multi-Process Service runs, which lets a GPU compute for several processes at a time."""
-    return Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"), "control").exists()
-
-
-class WorkerProcess:
-    """A worker process as its parent sees it: shards go to its standard input, results come from its output."""
-
-    def __init__(self, start: WorkerStart, inherited: tuple[int, ...], environment: dict[str, str]):
-        command = [sys.executable, "-P", "-c", _CODE]
-        options: dict[str, Any] = {"pass_fds": inherited} if os.name == "posix" else {}
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **options
-        )
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self._tasks: IO[bytes] = self.process.stdin
-        self._answers: IO[bytes] = self.process.stdout
-        self.is_alive = True
-        with suppress(*LOST):  # it has died; reading from it will show that
-            self._send(start.path)
-            self._send(start)
-
-    def wait_until_started(self) -> None:
-        """Wait until its model is loaded."""
-        answer = self._receive()
-        if answer is not None:
-            raise JobError(f"workers cannot start ({answer})")
-
-    def annotate(self, shard: Shard, on_words: OnWords) -> ShardResult:
-        try:
-            self._send(shard)
-        except LOST:
-            self._lose()
-        while isinstance(answer := self._receive(), int):
-            on_words(answer)
-        if isinstance(answer, ShardResult):
-            return answer
-        self.is_alive = not isinstance(answer, WorkerDiedError)
-        if isinstance(answer, (HyperspanError, OSError)):
-            raise answer
-        raise JobError(f"a worker failed: {type(answer).__name__}: {answer}")
-
-    def _send(self, message: Any) -> None:
-        pickle.dump(message, self._tasks)
-        self._tasks.flush()
-
-    def _receive(self) -> Any:
-        try:
-            return pickle.load(self._answers)
-        except LOST:
-            self._lose()
-
-    def _lose(self) -> None:
-        self.is_alive = False
-        raise WorkerDiedError("a worker has died") from None
-
-    def end(self, at_once: bool) -> None:
-        """Ask the process to end, or kill it; nothing more is committed."""
-        if at_once:
-            self.process.kill()
-        with suppress(OSError):
-            self._tasks.close()
-
-    def close(self) -> None:
-        """Wait until the process has ended."""
-        self.end(at_once=not self.is_alive)
-        try:
-            self.process.wait(GOODBYE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self._answers.close()
-
-
-# -- in a worker process -----------------------------------------------------------------------------------------------
-
-_CODE = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from hyperspan.bulk.workers import main
-main()
-"""
-
-
-def main() -> None:
-    """Annotate the shards that standard input brings, until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this process
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever is printed must not be among the answers
-    start: WorkerStart = pickle.load(sys.stdin.buffer)
-    tasks: SimpleQueue[Shard | None] = SimpleQueue()
-    busy = threading.Event()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks, busy), daemon=True).start()
-
-    def answer(message: ShardResult | BaseException | int | None) -> None:
-        pickle.dump(message, answers)
-        answers.flush()
-
-    try:
-        annotate = _annotating(_load(start), start.settings, start.output, start.job)
-    except Exception as error:
-        answer(portable(error))
-        return
-    answer(None)
-    while (shard := tasks.get()) is not None:
-        busy.set()
-        try:
-            answer(annotate(shard, answer))
-        except EXIT_EXCEPTIONS:
-            raise
-        except BaseException as error:
-            answer(portable(error))
-        busy.clear()
-    close_inputs()
-
-
-def _load(start: WorkerStart) -> Annotator:
-    use_threads(start.threads)
-    return annotator_on(start.model, start.device)
-
-
 def annotator_on(model: str, device: str) -> Annotator:
     """The annotator of a worker, which reads further ahead on a GPU."""
     loaded = load(model, device)
     return Annotator(loaded.model, card=loaded.card, window=GPU_WINDOW) if device.startswith("cuda") else loaded
-
-
-def _listen(stream: IO[bytes], tasks: SimpleQueue[Shard | None], busy: threading.Event) -> None:
-    """Pass on what the parent sends. When it has gone, a worker in the middle of a shard ends at once."""
-    with suppress(*LOST):
-        while True:
-            tasks.put(pickle.load(stream))
-    if busy.is_set():
-        os._exit(1)
-    tasks.put(None)
-
-
-def portable(error: BaseException) -> BaseException:
-    """The error, or an equivalent one if another process could not unpickle it."""
-    try:
-        copy: Any = pickle.loads(pickle.dumps(error))
-    except Exception:
-        copy = None
-    return error if type(copy) is type(error) else RuntimeError(f"{type(error).__name__}: {error}")
