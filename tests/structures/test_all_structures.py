@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 
 from hyperspan.structures import NotSupportedError
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import KBest, Log, Sampling, hyperpaths, inside, viterbi
 from hyperspan.structures.places import Places
-from tests.structures.brute_force import all_mentions
-from tests.structures.cases import STRUCTURES, Case
+from tests.structures.brute_force import BruteForce, all_mentions, log_sum
+from tests.structures.cases import STRUCTURES, Case, edge_scores, segmental_case
+from tests.structures.cases_discontinuous import discontinuous_case, discontinuous_scores
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
 WITH_THRESHOLDS = ("segmental", "discontinuous", "joint")
@@ -124,14 +127,22 @@ def test_condition(structure: str, data: st.DataObject) -> None:
         with pytest.raises(NotSupportedError, match=r"has no condition: .*; use a SegmentalHypergraph"):
             case.vectorised.condition()
         return
-    pools = case.pools()
-    chosen = [
-        data.draw(st.lists(st.sampled_from(pool), max_size=4, unique=True) if pool else st.just([])) for pool in pools
-    ]
-    split = data.draw(st.integers(0, 4))
-    require, forbid = [some[:split] for some in chosen], [some[split:] for some in chosen]
-    conditioned = case.vectorised.condition(require=require, forbid=forbid)
-    brute = [whole.given(*known) for whole, *known in zip(case.brute, require, forbid, strict=True)]
+    conditioned, brute, pools = case.vectorised, case.brute, case.pools()
+    for _ in range(data.draw(st.integers(1, 2))):  # given more, also where nothing is left
+        chosen = [
+            data.draw(st.lists(st.sampled_from(pool), max_size=4, unique=True) if pool else st.just([]))
+            for pool in pools
+        ]
+        split = data.draw(st.integers(0, 4))
+        require, forbid = [some[:split] for some in chosen], [some[split:] for some in chosen]
+        before, whole = brute, conditioned
+        brute = [one.given(*known) for one, *known in zip(before, require, forbid, strict=True)]
+        if structure in WITH_THRESHOLDS:
+            mass = whole.constraint_log_prob(require, forbid).tolist()
+            for value, one, other in zip(mass, before, brute, strict=True):
+                if one.log_partition > -math.inf:
+                    assert close(math.exp(value), math.exp(other.log_partition - one.log_partition), case.tolerance)
+        conditioned = whole.condition(require=require, forbid=forbid)
     log_partition, marginals, entropy = (
         conditioned.log_partition.tolist(),
         conditioned.marginals,
@@ -161,6 +172,8 @@ def test_condition(structure: str, data: st.DataObject) -> None:
     if all(possible):
         for mentions, distribution in zip(conditioned.argmax(), brute, strict=True):
             assert close(distribution.scores[mentions], max(distribution.scores.values()), case.tolerance)
+        for drawn, distribution in zip(conditioned.sample(3, torch.Generator()), brute, strict=True):
+            assert all(distribution.scores[mentions] > -math.inf for mentions in drawn)
     else:
         with pytest.raises(ValueError, match="no possible mention set"):
             conditioned.argmax()
@@ -294,3 +307,42 @@ def test_sampling_frequencies(structure: str, data: st.DataObject) -> None:
             # Mean = degrees of freedom, variance twice that: six standard deviations is a wrong sampler, not bad luck.
             degrees = len(pairs) - 1
             assert chi_square <= degrees + 6 * math.sqrt(2 * degrees) + 6
+
+
+TAUGHT: dict[str, list[Case]] = {
+    "segmental": [
+        segmental_case(edge_scores((2, 3, c, 1), torch.float64, c, 1.0, 0.0, untied=untied), [3, 2], 1e-9)
+        for c, untied in ((2, False), (3, True), (2, True), (3, False), (1, False))
+    ],
+    "discontinuous": [
+        discontinuous_case(discontinuous_scores(2, 3, limits, 1, seed=seed), [3, 2], limits.parts, 1e-9)
+        for seed, limits in enumerate(
+            [Limits(2, 2, 1, 1), Limits(3, 3, 2, 2), Limits(2, 1, 1, 1), Limits(1, 2, 1, 1), Limits(1, 1, 1, 1)]
+        )
+    ],
+}
+"""Distributions of which each can teach the others, though they hold other mentions."""
+
+
+@pytest.mark.parametrize("structure", TAUGHT)
+def test_cross_entropy_is_the_sum_over_all_sets(structure: str) -> None:
+    """-Σ p(set) log q(set), set by set; p is the teacher's given that all mentions are such as the student can hold."""
+    for student, teacher in product(TAUGHT[structure], repeat=2):
+        values = student.vectorised.cross_entropy(teacher.vectorised).tolist()
+        for value, q, whole in zip(values, student.brute, teacher.brute, strict=True):
+            p = BruteForce({found: score for found, score in whole.scores.items() if found in q.scores})
+            expected = -sum(p.probabilities[found] * q.log_prob(found) for found in p.scores)
+            assert close(value, expected, 1e-9)
+
+
+@pytest.mark.parametrize("structure", TAUGHT)
+def test_geometric_mean_is_normalised(structure: str) -> None:
+    for chosen in (TAUGHT[structure][:1] * 2, TAUGHT[structure][:3], TAUGHT[structure][1:]):
+        mean = chosen[0].vectorised.geometric_mean([one.vectorised for one in chosen[1:]])
+        for sentence in range(2):
+            shared = set.intersection(*(set(one.brute[sentence].scores) for one in chosen))
+            logs = {found: sum(one.brute[sentence].log_prob(found) for one in chosen) / len(chosen) for found in shared}
+            total = log_sum(logs.values())
+            for found, value in logs.items():
+                sets = [found if other == sentence else frozenset() for other in range(2)]
+                assert close(mean.log_prob(sets)[sentence].item(), value - total, 1e-9)

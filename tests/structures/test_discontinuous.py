@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -13,19 +13,23 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.menu_arrays import run_menus
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
-from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.constraints import PartialMarks, inside
+from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.discontinuous_menus import Menus, PartArrays, event_probabilities
 from hyperspan.structures.graphs import (
     discontinuous_hypergraph,
     discontinuous_hyperpath,
     discontinuous_mentions,
     hyperpaths,
 )
-from tests.structures.brute_force import BruteForce, all_sets
+from tests.structures.brute_force import all_sets
 from tests.structures.cases_discontinuous import (
     all_discontinuous,
-    brute_force_of,
     discontinuous_case,
     discontinuous_scores,
 )
@@ -35,16 +39,15 @@ SMALL = [Limits(2, 2, 2, 1), Limits(2, 1, 3, 1), Limits(3, 1, 2, 1)]
 GAP: Any = (0, 4, 0, ((0, 1), (3, 4)))
 
 
+def over_arrays(scores: DiscontinuousScores, lengths: list[int], parts: int) -> DiscontinuousArrayHypergraph:
+    given = [tensor.numpy() for tensor in scores.tensors().values()]
+    return DiscontinuousArrayHypergraph(ScoreArrays(*given[:4]), PartScores(*given[4:]), lengths, parts)
+
+
 def gap_case(limits: Limits, seed: int, n: int = 4, m: int = 1, impossible: float = 0.1):
     """A sentence of n words and one of n - 1, with mentions of several parts in each."""
     scores = discontinuous_scores(2, n, limits, m, seed=seed, impossible=impossible)
     return discontinuous_case(scores, [n, n - 1], limits.parts, 1e-9)
-
-
-def some_of(pool: Iterable[Any], generator: np.random.Generator, most: int) -> frozenset[Any]:
-    mentions = list(pool)
-    order = generator.permutation(len(mentions))[: generator.integers(most + 1)]
-    return frozenset(mentions[place] for place in order)
 
 
 @pytest.mark.parametrize(("n", "limits"), [(3, Limits(2, 3, 1, 1)), (4, Limits(2, 2, 2, 2)), (5, Limits(3, 1, 3, 1))])
@@ -73,32 +76,6 @@ def test_with_one_part_it_is_the_segmental_hypergraph() -> None:
     given = {"require": [[(0, 2, 0)], []], "forbid": [[(1, 2, 1)], [(0, 1, 0)]]}
     torch.testing.assert_close(ours.condition(**given).marginals, theirs.condition(**given).marginals)
     torch.testing.assert_close(ours.constraint_log_prob(**given), theirs.constraint_log_prob(**given))
-
-
-@settings(max_examples=8, deadline=None)
-@given(limits=st.sampled_from(SMALL), seed=st.integers(0, 1000))
-def test_conditions_compose(limits: Limits, seed: int) -> None:
-    """Three times in a row: each is the distribution of the one before, given more; also where nothing is left."""
-    generator, case = np.random.default_rng(seed), gap_case(limits, seed)
-    whole, brute, pools = case.vectorised, case.brute, case.pools()
-    for _ in range(3):
-        require = [some_of(pool, generator, 1) for pool in pools]
-        forbid = [some_of(pool, generator, 2) - some for pool, some in zip(pools, require, strict=True)]
-        expected = [one.given(*known) for one, *known in zip(brute, require, forbid, strict=True)]
-        mass = [
-            math.exp(one.log_partition - before.log_partition) if before.log_partition > -math.inf else 0.0
-            for one, before in zip(expected, brute, strict=True)
-        ]
-        possible = [before.log_partition > -math.inf for before in brute]
-        found = whole.constraint_log_prob(require, forbid).exp().numpy()
-        np.testing.assert_allclose(found[possible], np.array(mass)[possible], atol=1e-9)
-        whole, brute = whole.condition(require, forbid), expected
-        np.testing.assert_allclose(whole.log_partition.numpy(), [one.log_partition for one in brute], atol=1e-9)
-        for ranked, one in zip(whole.topk(6), brute, strict=True):
-            np.testing.assert_allclose([v for _, v in ranked], [v for _, v in one.ranked()[:6]], atol=1e-9)
-        if all(one.log_partition > -math.inf for one in brute):
-            for drawn, one in zip(whole.sample(4, torch.Generator().manual_seed(0)), brute, strict=True):
-                assert all(one.scores[mentions] > -math.inf for mentions in drawn)
 
 
 def test_partial_annotation_also_holds_given_something_else() -> None:
@@ -156,9 +133,54 @@ def test_condition_names_what_cannot_be(require: Any, forbid: Any, message: str)
 
 
 def test_what_is_beyond_the_limits_may_be_forbidden_and_has_no_probability() -> None:
-    whole, beyond = DiscontinuousHypergraph(discontinuous_scores(1, 5, SMALL[0], 1), [5]), (0, 5, 0, ((0, 1), (4, 5)))
+    scores = discontinuous_scores(1, 6, SMALL[0], 1)
+    whole, beyond = DiscontinuousHypergraph(scores, [6]), (0, 5, 0, ((0, 1), (4, 5)))
     torch.testing.assert_close(whole.condition(forbid=[[beyond, (0, 3, 0)]]).log_partition, whole.log_partition)
-    assert whole.log_prob([[beyond]]).item() == -math.inf
+    arrays = over_arrays(scores, [6], 2)
+    three: Any = (0, 5, 0, ((0, 1), (2, 3), (4, 5)))
+    for mention in (beyond, (0, 3, 0), (0, 6, 0, ((0, 1), (3, 6))), three):
+        assert whole.log_prob([[mention]]).item() == arrays.log_prob([[mention]]).item() == -math.inf
+
+
+def test_discontinuous_arrays_say_where_a_score_is_no_number() -> None:
+    scores = discontinuous_scores(1, 4, SMALL[0], 1)
+    scores.gap[:] = math.nan
+    with pytest.raises(ValueError, match="a score is NaN"):
+        over_arrays(scores, [4], 2).argmax()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.integers(0, 7), min_size=1, max_size=4),
+    limits=st.builds(Limits, st.integers(1, 4), st.integers(3, 5), st.integers(0, 4), st.integers(0, 3)),
+    m=st.integers(1, 3),
+    seed=st.integers(0, 999),
+    best=st.booleans(),
+    single=st.booleans(),
+)
+def test_menus_in_c_are_those_of_the_reference(
+    lengths: list[int], limits: Limits, m: int, seed: int, best: bool, single: bool
+) -> None:
+    dtype = torch.float32 if single else torch.float64
+    scores = discontinuous_scores(len(lengths), max(lengths), limits, m, dtype, seed, spread=2.0, impossible=0.1)
+    array = over_arrays(scores, lengths, limits.parts)
+    opening, gap, last = array.longer
+    last = np.where(inside(lengths, last.shape), last, np.array(-np.inf, dtype=last.dtype))
+    arrays, tolerance = PartArrays(array.first.close, opening, gap, last), 1e-4 if single else 1e-9
+    found, wanted = run_menus(arrays, lengths, limits.parts, best=best), Menus(arrays, limits.parts, best=best)
+    there = np.broadcast_to(inside(lengths, found.events.shape), found.events.shape)
+    for ours, theirs in ((found.more, wanted.more), (found.events, wanted.events)):
+        np.testing.assert_allclose(ours[there], theirs[there], rtol=tolerance, atol=tolerance)
+        assert ours.dtype == theirs.dtype
+    for ours, theirs in zip(
+        (*found.gap_items, *found.part_items), (*wanted.gap_items, *wanted.part_items[1:]), strict=True
+    ):
+        words = np.arange(ours.shape[1]) < np.array(lengths)[:, None]
+        np.testing.assert_allclose(ours[words], theirs[words], rtol=tolerance, atol=tolerance)
+    if found.alone is not None and found.goes_on is not None:
+        alone, goes_on = event_probabilities(wanted, there.astype(opening.dtype))
+        np.testing.assert_allclose(found.alone, alone, atol=tolerance)
+        np.testing.assert_allclose(found.goes_on, goes_on, atol=tolerance)
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -193,22 +215,6 @@ def test_forbidden_mentions_have_no_marginal_though_longer_ones_begin_like_them(
     assert any(mention[3][0] == (0, 1) for mention in without.discontinuous_marginals()[0] if len(mention) == 4)
 
 
-@pytest.mark.parametrize("own", [Limits(2, 2, 1, 1), Limits(2, 1, 1, 1), Limits(1, 2, 1, 1)])
-@pytest.mark.parametrize("taught", [Limits(2, 2, 1, 1), Limits(3, 3, 2, 2), Limits(1, 1, 1, 1)])
-def test_cross_entropy_is_the_sum_over_all_sets(own: Limits, taught: Limits) -> None:
-    """-Σ p(set) log q(set), set by set; p is the teacher's given that no mention is beyond the student's limits."""
-    scores, other = discontinuous_scores(2, 3, own, 1, seed=1), discontinuous_scores(2, 3, taught, 1, seed=2)
-    student = DiscontinuousHypergraph(scores, LENGTHS, own.parts)
-    teacher = DiscontinuousHypergraph(other, LENGTHS, taught.parts)
-    values = student.cross_entropy(teacher)
-    for sentence, (q, whole) in enumerate(
-        zip(brute_force_of(scores, LENGTHS, own.parts), brute_force_of(other, LENGTHS, taught.parts), strict=True)
-    ):
-        p = BruteForce({found: score for found, score in whole.scores.items() if found in q.scores})
-        expected = -sum(p.probabilities[found] * q.log_prob(found) for found in p.scores)
-        assert math.isclose(values[sentence].item(), expected, abs_tol=1e-9)
-
-
 def test_cross_entropy_weighs_chains_and_its_gradients_are_finite_differences() -> None:
     limits = Limits(3, 2, 1, 1)
     scores = discontinuous_scores(2, 5, limits, 2, seed=3)
@@ -226,19 +232,6 @@ def test_cross_entropy_weighs_chains_and_its_gradients_are_finite_differences() 
         return DiscontinuousHypergraph(type(scores)(*given), [5, 4], 3).cross_entropy(teacher, weights)
 
     assert torch.autograd.gradcheck(loss, leaves, fast_mode=True)
-
-
-def test_geometric_mean_is_normalised() -> None:
-    each = [
-        DiscontinuousHypergraph(discontinuous_scores(2, 3, limits, 1, seed=seed), LENGTHS, limits.parts)
-        for seed, limits in enumerate([Limits(2, 2, 1, 1), Limits(3, 3, 2, 1), Limits(2, 2, 2, 2)])
-    ]
-    mean = each[0].geometric_mean(each[1:])
-    assert mean.limits_of_mentions == Limits(2, 2, 1, 1)
-    sets = list(brute_force_of(mean.scores, [3], 2)[0].scores)[::5]
-    found = torch.stack([torch.stack([one.log_prob([some, ()])[0] for one in each]).mean() for some in sets])
-    normalised = found - torch.stack([mean.log_prob([some, ()])[0] for some in sets])
-    torch.testing.assert_close(normalised, normalised[0].expand_as(normalised))
 
 
 @pytest.mark.parametrize("regions", [[(first, first + 4) for first in range(0, 36, 5)], [(0, 17), (18, 40)]])

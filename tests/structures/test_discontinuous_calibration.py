@@ -11,11 +11,46 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import kernels
+from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.mentions import AnyMention
 from hyperspan.structures.segmental_calibration import TypeCalibration
-from tests.structures.test_discontinuous_arrays import LENGTHS, SIZES, Sizes, both, check_equal
+
+Sizes = tuple[int, int, int, int]
+"""c, g, c' and m."""
+SIZES = st.tuples(st.integers(1, 5), st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)).map(
+    lambda given: (max(given[0], given[2]), *given[1:])
+)
+LENGTHS = st.lists(st.integers(0, 7), min_size=1, max_size=4)
+
+
+def both(
+    lengths: list[int], sizes: Sizes, parts: int, seed: int
+) -> tuple[DiscontinuousArrayHypergraph, DiscontinuousHypergraph]:
+    """The same distribution twice; some edges are impossible, but never that nothing begins."""
+    generator, n, (c, g, later, m) = torch.Generator().manual_seed(seed), max(lengths), sizes
+    widths = [(), (), (c - 1,), (c,), (c,), (g,), (later,)]
+    tensors = [torch.randn(len(lengths), n, *one, m, generator=generator, dtype=torch.float64) * 2 for one in widths]
+    for tensor in tensors[1:]:
+        tensor[torch.rand(tensor.shape, generator=generator) < 0.1] = -math.inf
+    arrays = [tensor.numpy() for tensor in tensors]
+    array = DiscontinuousArrayHypergraph(ScoreArrays(*arrays[:4]), PartScores(*arrays[4:]), lengths, parts)
+    return array, DiscontinuousHypergraph(DiscontinuousScores(*tensors), lengths, parts)
+
+
+def check_equal(array: DiscontinuousArrayHypergraph, tensor: DiscontinuousHypergraph, tolerance: float) -> None:
+    assert array.types == tensor.types and array.lengths == tensor.lengths
+    assert array.log_partition == pytest.approx(tensor.log_partition.numpy(), rel=tolerance, abs=tolerance)
+    assert array.marginals == pytest.approx(tensor.marginals.numpy(), abs=tolerance)
+    assert array.argmax() == tensor.argmax()
+    wanted = [None, [0.3] * array.types]
+    for ours, theirs in zip(array.places(wanted), tensor.places(wanted), strict=True):
+        assert ours.rows.tolist() == theirs.rows.tolist() and list(ours.parts) == list(theirs.parts)
+        assert ours.probabilities == pytest.approx(theirs.probabilities, abs=tolerance)
+    for ours, theirs in zip(array.discontinuous_marginals(0.05), tensor.discontinuous_marginals(0.05), strict=True):
+        assert ours == pytest.approx(theirs, abs=tolerance)
 
 
 def drawn(m: int, seed: int) -> TypeCalibration:
@@ -39,6 +74,7 @@ def test_calibration_keeps_the_most_probable_sets(
     lengths: list[int], sizes: Sizes, parts: int, seed: int, in_c: bool
 ) -> None:
     array, tensor = both(lengths, sizes, parts, seed)
+    check_equal(array, tensor, 1e-9)
     with kernels.only("c") if in_c else kernels.reference():
         found = array.calibrated(drawn(sizes[3], seed))
         again = DiscontinuousArrayHypergraph(found.first, found.longer, lengths, parts)  # which finds the best anew

@@ -91,13 +91,6 @@ def test_joint_mistakes_are_explained(call, message) -> None:
         call(random_scores((2, 3, 2, 2)))
 
 
-def test_joint_thresholds_are_probabilities() -> None:
-    words = JointSegmentalHypergraph(random_scores((2, 3, 2, 2)), [3, 2])
-    for threshold in (0.0, 1.5):
-        with pytest.raises(ValueError, match="a threshold above 0 and at most 1"):
-            words.above(threshold)
-
-
 def test_joint_groups_may_not_be_too_large() -> None:
     scores = random_scores((1, 1, 1, 9), pairs=())
     with pytest.raises(
@@ -105,12 +98,6 @@ def test_joint_groups_may_not_be_too_large() -> None:
     ):
         JointSegmentalHypergraph(scores, [1])
     assert JointSegmentalHypergraph(scores, [1], [[1, 0]]).groups == ((0, 1), *((kind,) for kind in range(2, 9)))
-
-
-def test_joint_mentions_wider_than_c_are_impossible() -> None:
-    words = JointSegmentalHypergraph(random_scores((2, 3, 2, 2)), [3, 2])
-    assert words.log_prob([{(0, 3, 0), (0, 1, 1)}, {(0, 2, 1)}])[0] == -math.inf
-    assert words.log_prob([{(0, 3, 0)}, {(0, 2, 1)}])[1] > -math.inf
 
 
 def test_joint_groups_are_independent_and_can_be_taken_apart() -> None:

@@ -10,9 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.structures import SegmentalHypergraph, cross_entropy, negative_log_likelihood, softmax_margin
+from hyperspan.structures import SegmentalHypergraph, negative_log_likelihood, softmax_margin
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.scores import mean_scores
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import edge_scores, segmental_score
 
@@ -105,38 +104,3 @@ def test_gold_may_be_anything_that_can_be_gone_through_once() -> None:
     torch.testing.assert_close(
         once.values, negative_log_likelihood(scores, [[(0, 1, 0)], []], LENGTHS, beta=2.0).values
     )
-
-
-@pytest.mark.parametrize(("own_widths", "teacher_widths"), [(2, 2), (2, 3), (3, 2), (1, 2)])
-@pytest.mark.parametrize("untied", [(False, False), (False, True), (True, False), (True, True)])
-def test_cross_entropy_is_the_sum_over_all_sets(
-    own_widths: int, teacher_widths: int, untied: tuple[bool, bool]
-) -> None:
-    """-Σ p(set) log q(set), set by set; p is the teacher's given that no mention is wider than q's widest."""
-    scores = edge_scores((2, 3, own_widths, 1), torch.float64, 3, 1.0, 0.0, untied=untied[0])
-    teacher = edge_scores((2, 3, teacher_widths, 1), torch.float64, 4, 1.0, 0.0, untied=untied[1])
-    values = cross_entropy(scores, teacher, LENGTHS)
-    own, other = arrays(scores.untied()), arrays(teacher.untied())
-    for sentence, length in enumerate(LENGTHS):
-        sets = list(all_sets(all_mentions(length, 1, own_widths)))
-        narrow = [found for found in sets if all(end - start <= teacher_widths for start, end, _ in found)]
-        p = BruteForce({found: segmental_score(other, sentence, length, found) for found in narrow})
-        q = BruteForce({found: segmental_score(own, sentence, length, found) for found in sets})
-        expected = -sum(p.probabilities[found] * q.log_prob(found) for found in narrow)
-        assert math.isclose(values[sentence].item(), expected, abs_tol=1e-9)
-
-
-@pytest.mark.parametrize(("widths", "untied"), [((2, 2, 2), (False,) * 3), ((2, 3, 2), (True, False, False))])
-def test_mean_scores_are_the_normalised_geometric_mean(widths: tuple[int, ...], untied: tuple[bool, ...]) -> None:
-    given = [
-        edge_scores((2, 3, c, 2), torch.float64, seed, 1.0, 0.0, untied=own)
-        for seed, (c, own) in enumerate(zip(widths, untied, strict=True))
-    ]
-    each = [SegmentalHypergraph(scores, LENGTHS) for scores in given]
-    mean = SegmentalHypergraph(mean_scores(given), LENGTHS)
-    sets = list(all_sets(all_mentions(3, 2, min(widths))))[::7]
-    values = torch.stack(
-        [torch.stack([one.log_prob([found, set()]) for one in each]).mean(0) for found in sets]
-    )  # (sets, 2)
-    normalised = values[:, 0] - torch.stack([mean.log_prob([found, set()])[0] for found in sets])
-    torch.testing.assert_close(normalised, normalised[0].expand_as(normalised))

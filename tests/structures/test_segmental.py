@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.structures import EdgeScores, SegmentalHypergraph, segmental_kbest
 from hyperspan.structures.graphs import hyperpaths
+from hyperspan.structures.places import rows_of_sets
+from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.structures.segmental_kbest import chain_alternatives
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, edge_scores, segmental_case
@@ -102,20 +106,32 @@ def test_topk_does_not_depend_on_how_many_starts_are_looked_at_together(
     assert SegmentalHypergraph(scores, [9, 4, 0]).topk(50) == together
 
 
-def test_impossible_chains_are_named() -> None:
+def over_arrays(scores: EdgeScores, lengths: list[int]) -> ArrayHypergraph:
+    return ArrayHypergraph(ScoreArrays(*(tensor.numpy() for tensor in scores.tensors().values())), lengths)
+
+
+@pytest.mark.parametrize("made", [SegmentalHypergraph, over_arrays])
+def test_what_is_impossible_is_named_by_start_and_type(made: Callable[[EdgeScores, list[int]], Any]) -> None:
     scores = random_scores(2, 2, 2, 1)
     scores.absent[1, 0], scores.present[1, 0] = -math.inf, -math.inf
-    distribution = SegmentalHypergraph(scores, [2, 2])
-    for decode in (distribution.argmax, distribution.sample, distribution.max_expected_f1):
+    words = made(scores, [2, 2])
+    for decode in (words.argmax, words.sample, *([words.max_expected_f1] if made is SegmentalHypergraph else [])):
         with pytest.raises(ValueError, match="sentence 1 has no possible mention set: for start 0 and type 0"):
+            decode()
+    scores.close[0, 1, 0, 0] = math.nan
+    for decode in (made(scores, [2, 2]).argmax, lambda: made(scores, [2, 2]).topk(2)):
+        with pytest.raises(ValueError, match="start 1 and type 0 a score is NaN"):
             decode()
 
 
-def test_nan_scores_are_named() -> None:
-    scores = random_scores(1, 2, 2, 1)
-    scores.close[0, 1, 0, 0] = math.nan
-    with pytest.raises(ValueError, match="start 1 and type 0 a score is NaN"):
-        SegmentalHypergraph(scores, [2]).argmax()
+def test_arrays_make_required_mentions_certain_and_explain_mistakes() -> None:
+    words = over_arrays(random_scores(1, 3, 3, 1), [3])
+    [places] = words.condition(require=[[(0, 2, 0)]]).places([[1.0]], rows_of_sets([[(0, 2, 0)]]))
+    assert places.rows.tolist() == [[0, 0, 2, 0]] and places.probabilities.tolist() == [1.0]
+    with pytest.raises(ValueError, match="expected k >= 0"):
+        words.sample(-1)
+    with pytest.raises(ValueError, match="each once"):
+        words.restrict([1])
 
 
 def test_condition_pins_what_the_paper_could_not() -> None:
@@ -134,7 +150,6 @@ def test_condition_pins_what_the_paper_could_not() -> None:
     [
         (lambda d: d.condition(require=[{(0, 4, 0)}, set()]), "at most c = 3 words"),
         (lambda d: d.condition(require=[{(0, 1, 0)}, set()], forbid=[{(0, 1, 0)}, set()]), "required or forbidden"),
-        (lambda d: d.above(0.0), "above 0 and at most 1"),
         (lambda d: d.log_prob([(0, 1, 0), (1, 2, 0)]), "a collection of mentions"),
         (lambda d: EdgeScores(d.scores.absent, d.scores.present, d.scores.close, d.scores.close), "extend of shape"),
         (
@@ -152,11 +167,6 @@ def test_mistakes_are_explained(call, message: str) -> None:
     distribution = SegmentalHypergraph(random_scores(2, 4, 3, 2), [4, 3])
     with pytest.raises(ValueError, match=message):
         call(distribution)
-
-
-def test_a_set_with_a_mention_wider_than_c_has_probability_zero() -> None:
-    distribution = SegmentalHypergraph(random_scores(2, 4, 3, 2), [4, 3])
-    assert distribution.log_prob([{(0, 4, 0)}, set()]).tolist()[0] == -math.inf
 
 
 def test_sentences_of_a_batch_with_the_same_mentions_are_as_they_are_alone() -> None:

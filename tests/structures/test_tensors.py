@@ -249,6 +249,21 @@ def test_mistakes_are_explained(subject: Subject, call: Callable[[Any], Any], me
         call(subject.build(subject.random(2, 4, 2), [4, 3]))
 
 
+def test_mentions_wider_than_c_are_impossible(subject: Subject) -> None:
+    """Beside others of their sentence too; another sentence is as probable as before."""
+    if subject.conditions:
+        words = subject.build(subject.random(2, 4, 2), [4, 3])
+        for sets in ([{(0, 4, 0)}, set()], [{(0, 4, 0), (0, 1, 1)}, set()]):
+            assert words.log_prob(sets)[0] == -math.inf < words.log_prob(sets)[1]
+
+
+def test_thresholds_are_probabilities(subject: Subject) -> None:
+    words = subject.build(subject.random(1, 3, 2), [3])
+    for threshold in (0.0, 1.5) if hasattr(words, "above") else ():
+        with pytest.raises(ValueError, match="a threshold above 0 and at most 1"):
+            words.above(threshold)
+
+
 def test_wrong_tensors_are_explained(subject: Subject) -> None:
     tensors = subject.random(2, 4, 2)
     for lengths, message in (([4], "2 whole numbers as lengths"), ([4, 5], "from 0 to n = 4, got 5 for sentence 1")):
