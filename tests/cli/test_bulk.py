@@ -145,6 +145,16 @@ def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
+def test_a_card_that_cannot_be_read_is_told_of_once(model: str, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    (folder / "card.toml").write_text("nonsense")
+    (tmp_path / "a.txt").write_text(TEXT)
+    arguments = command(str(tmp_path / "a.txt"), "-m", str(folder), "-o", str(tmp_path / "found"))
+    said = subprocess.run(arguments, capture_output=True, text=True, check=True).stderr
+    assert said.count("is not TOML") == 1, said
+
+
 def test_summary_says_how_many_documents_look_foreign(hyperspan: Run, tmp_path: Path) -> None:
     write_jsonl(
         tmp_path / "texts.jsonl",

@@ -51,12 +51,11 @@ class ShardLimits:
                 raise InputError(f"a shard of {value} {name} holds nothing; ask for at least 1")
 
 
-COLUMNS = Columns()
 Sized = tuple[InputPiece, int, int]
 """A piece, its number of records, and its bytes as counted for a shard."""
 
 
-def shards_of(inputs: Iterable[Input], limits: ShardLimits, columns: Columns = COLUMNS) -> Iterator[Shard]:
+def shards_of(inputs: Iterable[Input], limits: ShardLimits, columns: Columns) -> Iterator[Shard]:
     """The shards of the inputs. Reads JSON Lines, tables and lines once, but only sizes of Parquet and text."""
     number = 0
     held: list[InputPiece] = []

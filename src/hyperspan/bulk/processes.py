@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -277,7 +278,9 @@ def main() -> None:
 
 def _load(start: WorkerStart) -> Annotator:
     use_threads(start.threads)
-    return annotator_on(start.model, start.device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the parent has loaded the same model, and has warned
+        return annotator_on(start.model, start.device)
 
 
 def _listen(stream: IO[bytes], tasks: SimpleQueue[Shard | None], busy: threading.Event) -> None:
