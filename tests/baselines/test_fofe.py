@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hyperspan.baselines import fofe
-from hyperspan.baselines.fofe import THRESHOLDS, Codes, Fofe, IndependentSpans, character_codes, forgetting
+from hyperspan.baselines.fofe import Codes, Fofe, IndependentSpans, character_codes, forgetting
+from hyperspan.baselines.katiyar_cardie import KatiyarCardie
 from hyperspan.config import Config
 from hyperspan.nn import Spans, new_model
 from hyperspan.runtime.annotator import Annotator
@@ -155,22 +156,23 @@ def test_mentions_that_are_too_wide_are_counted() -> None:
     )
 
 
-def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> None:
-    model, sentences = model_with("training.epochs=6"), corpus()
-    Trainer(model, sentences[::2], [], tmp_path).run()
-    model.eval()
-    dev = sentences[1::2]
+def check_best_threshold(model: Fofe | KatiyarCardie, dev: list[Sentence]) -> None:
+    [setting] = model.settings()
 
     def f1(threshold: float) -> float:
-        model.config = model.config.with_values({"fofe.threshold": threshold})
+        model.config = model.config.with_values({f"{setting.section}.{setting.key}": threshold})
         return dev_scores(model, dev)["f1"]
 
-    scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_value(model, model.settings()[0], dev)
-    assert scores[best] == max(scores.values()) > min(scores.values())
+    scores = {threshold: f1(threshold) for threshold in setting.values}
+    assert scores[best_value(model, setting, dev)] == max(scores.values()) > min(scores.values())
     tune(model, dev)
     assert scores[model.kind_options.threshold] == max(scores.values())
 
+
+def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> None:
+    model = model_with("training.epochs=6")
+    Trainer(model, corpus()[::2], [], tmp_path).run()
+    check_best_threshold(model.eval(), corpus()[1::2])
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert all((mention.probability or 0) >= model.kind_options.threshold for mention in document.mentions)
     assert document.alternatives is not None

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.baselines.katiyar_cardie import THRESHOLDS, KatiyarCardie, label_sets, links, mentions_of
+from hyperspan.baselines.katiyar_cardie import KatiyarCardie, label_sets, links, mentions_of
 from hyperspan.baselines.linear_chain import BEGIN, LAST
 from hyperspan.baselines.readings import Reading, is_ambiguous
 from hyperspan.baselines.tree import is_nested
@@ -21,8 +21,8 @@ from hyperspan.config import Config
 from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.training.loop import Trainer, dev_scores
-from hyperspan.training.tuning import best_value, tune
+from hyperspan.training.loop import Trainer
+from tests.baselines.test_fofe import check_best_threshold
 from tests.support.models import OWN, SMALL, corpus
 
 READINGS: tuple[Reading, ...] = get_args(Reading)
@@ -145,17 +145,7 @@ def test_steps_in_use_are_those_of_training(trained: KatiyarCardie) -> None:
 
 
 def test_the_best_threshold_is_chosen(trained: KatiyarCardie) -> None:
-    dev = corpus()[1::2]
-
-    def f1(threshold: float) -> float:
-        trained.config = trained.config.with_values({"katiyar-cardie.threshold": threshold})
-        return dev_scores(trained, dev)["f1"]
-
-    scores = {threshold: f1(threshold) for threshold in THRESHOLDS}
-    best = best_value(trained, trained.settings()[0], dev)
-    assert scores[best] == max(scores.values()) > min(scores.values())
-    tune(trained, dev)
-    assert scores[trained.kind_options.threshold] == max(scores.values())
+    check_best_threshold(trained, corpus()[1::2])
 
 
 @torch.inference_mode()

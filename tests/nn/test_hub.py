@@ -14,7 +14,6 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.nn import new_model
 from hyperspan.nn.hub import check_pretrained, read_pretrained
-from hyperspan.nn.validation import validate
 from hyperspan.training.data import read_sentences
 from hyperspan.training.run import check_files
 from tests.support.models import HARBOUR
@@ -105,19 +104,6 @@ def test_check_files_names_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> N
     config = Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased"])
     with pytest.raises(MissingExtraError, match=r'pip install "hyperspan\[transformers\]"'):
         check_files(config)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (["encoder.kind=handcrafted"], "encoder.kind is handcrafted, which reads no vectors"),
-        (["training.lm_loss_weight=0.1"], "has read the words to predict"),
-        (["model.kind=layered", "encoder.layers=0"], "model.kind layered is made of such layers"),
-    ],
-)
-def test_validate_refuses_what_does_not_go_with_a_transformer(changes: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        validate(Config().override([f"data.train={HARBOUR}", "transformer.name=bert-base-cased", *changes]))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -246,34 +245,33 @@ def test_a_rare_word_is_read_by_its_fixed_vector_in_training_too(tmp_path: Path)
         assert word_vectors(mode, batch.words).tolist() == [[4, 5, 6]]
 
 
-def as_folder(name: str, folder: Path) -> None:
-    (folder / name).unlink()
-    (folder / name).mkdir()
+@pytest.mark.parametrize("characters", ["lstm", "cnn"])
+def test_unknown_words_tags_and_characters_get_gradients_by_word_dropout(characters: str) -> None:
+    config = (
+        Config()
+        .override(
+            [f"characters.encoder={characters}", "words.word_dropout=0.5", "words.tag_dimension=4", "encoder.hidden=8"]
+        )
+        .settled()
+    )
+    sentences = [Sentence([f"keeper{number}" for number in range(80)], tags=["NN", "NNP"] * 40)]
+    vocabulary, resources = NeuralEncoder.prepare(config, sentences)
+    torch.manual_seed(0)
+    encoder = NeuralEncoder(config, vocabulary).train()
+    encoder.initialise(resources)
+    encoder(encoder.collate(sentences, torch.device("cpu")))[-1].square().sum().backward()
+    assert encoder.words is not None and encoder.tags is not None and encoder.characters is not None
+    for name, table, row in (
+        ("word", encoder.words.trained, 0),
+        ("tag", encoder.tags.weight, 0),
+        ("character", encoder.characters.embedding.weight, 1),
+    ):
+        assert table.grad is not None and table.grad[row].any(), f"the unknown {name}"
 
 
 def test_a_label_that_could_not_be_loaded_again_is_not_learnt() -> None:
     with pytest.raises(InputError, match=r"the label 'A\\nB' is empty or has control characters; rename the labels"):
         new_model(Config().override(SMALL), [Sentence(["Oz"], [Mention(0, 1, "A\nB")])])
-
-
-@pytest.mark.parametrize(
-    ("break_it", "message"),
-    [
-        (lambda folder: (folder / "config.toml").unlink(), "holds no model"),
-        (lambda folder: (folder / "vocabulary.json").write_text("[]"), "not a vocabulary"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"xx"), "cannot be read as safetensors"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "is not there"),
-        (lambda folder: (folder / "config.toml").write_text('[model]\nkind = "oracle"\n'), "model.kind is 'oracle'"),
-        (lambda folder: (folder / "config.toml").write_text("[encoder]\nhidden = 3\n"), "does not fit config.toml"),
-        (partial(as_folder, "config.toml"), "no file config.toml"),
-        *((partial(as_folder, name), rf"{name} cannot be read") for name in ("vocabulary.json", "model.safetensors")),
-    ],
-)
-def test_a_damaged_model_is_refused(break_it: object, message: str, tmp_path: Path) -> None:
-    save_model(new_model(Config().override(SMALL), corpus()), tmp_path)
-    break_it(tmp_path)  # type: ignore[operator]
-    with pytest.raises(InputError, match=message):
-        load_model(tmp_path)
 
 
 def test_a_compact_model_finds_the_same_among_words_it_still_knows(tmp_path: Path) -> None:

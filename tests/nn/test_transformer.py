@@ -6,13 +6,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub
+import numpy as np
 import pytest
 import torch
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from hyperspan.config import Config
@@ -22,6 +26,7 @@ from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.compact import compact
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.nn.neural import NeuralEncoder
+from hyperspan.nn.subwords import best_windows, windows_of
 from hyperspan.nn.transformer import Transformer
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.data import read_sentences
@@ -353,3 +358,26 @@ def test_a_real_encoder_reads_offline(tmp_path: Path) -> None:
     one, two, other = (rows[-2] for rows in vectors(transformer, banks))
     alike = torch.nn.functional.cosine_similarity
     assert alike(one, two, dim=0) > alike(one, other, dim=0)
+
+
+@given(st.data())
+def test_windows_hold_every_word_and_give_it_as_much_context_as_any_does(data: st.DataObject) -> None:
+    capacity = data.draw(st.integers(2, 30))
+    stride = data.draw(st.integers(1, capacity - 1))
+    words = st.integers(1, max(capacity // 2, 1))
+    sizes = np.array(data.draw(st.lists(words, min_size=1, max_size=80).filter(lambda drawn: sum(drawn) > capacity)))
+    windows = windows_of(sizes, capacity, stride)
+    assert windows[0][0] == 0 and windows[-1][1] == len(sizes)
+    for first, last in windows:
+        assert first < last and sizes[first:last].sum() <= capacity
+    for (begin, end), (first, last) in pairwise(windows):
+        assert begin < first <= end < last
+
+    total = sizes.sum()
+    for word, chosen in enumerate(best_windows(sizes, windows)):
+        around = []
+        for first, last in windows:
+            before = sizes[first:word].sum() if first else total
+            after = sizes[word + 1 : last].sum() if last < len(sizes) else total
+            around.append(min(before, after) if first <= word < last else -1)
+        assert around[chosen] == max(around) >= 0

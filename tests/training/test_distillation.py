@@ -16,7 +16,6 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.compact import compact
-from hyperspan.nn.validation import validate
 from hyperspan.structures import cross_entropy
 from hyperspan.structures.scores import mean_scores
 from hyperspan.training.data import read_sentences
@@ -243,21 +242,6 @@ def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path
     (tmp_path / "empty.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"empty\.txt holds no sentences; name a file of text in distillation\.text"):
         found(tmp_path / "empty.txt")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (["distillation.teacher="], r"distillation\.text is .*, but there is no distillation\.teacher"),
-        (["model.kind=linear-chain"], r"a model of kind linear-chain cannot have one; set model\.kind to segmental"),
-        (["words.vectors=v.npz"], r"distillation\.copy_embeddings takes over the teacher's"),
-        (["transformer.name=tiny"], r"reads no encoder of its own; set distillation\.copy_embeddings = false"),
-        (["encoder.kind=handcrafted"], r"which has no word vectors to take over"),
-    ],
-)
-def test_what_cannot_be_is_said(place: Path, changes: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        validate(settings(place).override(changes))
 
 
 def test_a_teacher_has_the_labels_and_the_kind_of_its_student(place: Path, tmp_path: Path) -> None:
