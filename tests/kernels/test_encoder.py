@@ -6,13 +6,14 @@ import copy
 import dataclasses
 import pickle
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from hyperspan import kernels
 from hyperspan.config import Config
@@ -24,19 +25,12 @@ from hyperspan.kernels.encoder_arrays import check_precision
 from hyperspan.nn import Recognizer, new_model
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.neural import NeuralEncoder
-from hyperspan.structures import EdgeScores, SegmentalHypergraph
+from hyperspan.structures import DiscontinuousHypergraph, EdgeScores, SegmentalHypergraph
 from hyperspan.types import Mention, Sentence
 
 pytestmark = pytest.mark.skipif(
     not libraries.variants(), reason="the encoder is not compiled: install hyperspan where a C compiler is"
 )
-
-
-@pytest.fixture(params=sorted(libraries.variants()))
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each variant that was compiled and that this processor can run."""
-    with kernels.only("c", variant=request.param):
-        yield request.param
 
 
 def sentences_of(lengths: Sequence[int], types: int = 1, seed: int = 0) -> list[Sentence]:
@@ -57,6 +51,11 @@ def model_of(changes: Sequence[str], types: int = 1, seed: int = 0) -> Recognize
             parameter.mul_(2.0)
     assert isinstance(model, Recognizer)
     return model.eval()
+
+
+def discontinuous_model(*changes: str, types: int = 3) -> Recognizer:
+    sizes = ["encoder.hidden=35", "encoder.span_hidden=20", "discontinuous.gap=4", "discontinuous.later_width=3"]
+    return model_of(["model.kind=discontinuous", *sizes, *changes], types)
 
 
 def reference(model: Recognizer, sentences: Sequence[Sentence]) -> EdgeScores:
@@ -81,17 +80,24 @@ def both(model: Recognizer, sentences: Sequence[Sentence]) -> tuple[EdgeScores, 
         return model(batch), reference(model, sentences)
 
 
-def assert_alike(found: EdgeScores, expected: EdgeScores, lengths: Sequence[int], tolerance: float = 1e-4) -> None:
-    """Alike wherever there is a word, and 0 in padding."""
-    n = expected.close.shape[1]
-    inside = (torch.arange(n) < torch.tensor(lengths)[:, None])[:, :, None]
+def possible(name: str, scores: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Where there is something to score: words and spans inside a sentence, and gaps with a word on either side."""
+    start, words = torch.arange(scores.shape[1]), torch.tensor(lengths)
+    if scores.dim() == 3:
+        return (start < words[:, None])[..., None]
+    last = start[:, None] + torch.arange(scores.shape[2]) + (name in ("extend", "branch", "gap"))
+    inside = last < words[:, None, None]
+    return (inside & (start[:, None] > 0) if name == "gap" else inside)[..., None]
+
+
+def assert_alike(found: Any, expected: Any, lengths: Sequence[int], tolerance: float = 1e-4) -> None:
+    """Alike wherever there is something to score, and 0 elsewhere."""
     for field in dataclasses.fields(expected):
         ours, theirs = getattr(found, field.name), getattr(expected, field.name)
-        if theirs is None:
-            assert ours is None
-            continue
-        mask = inside if theirs.dim() == 3 else inside[:, :, None]
-        torch.testing.assert_close(ours, theirs * mask, rtol=tolerance, atol=tolerance)
+        assert (ours is None) == (theirs is None)
+        if theirs is not None:
+            wanted = theirs * possible(field.name, theirs, lengths)
+            torch.testing.assert_close(ours, wanted, rtol=tolerance, atol=tolerance)
 
 
 @st.composite
@@ -141,6 +147,8 @@ def test_bfloat16_is_close() -> None:
     if "bfloat16" not in precisions("cpu"):
         pytest.skip("this processor does not multiply bfloat16")
     lengths = [12, 0, 1, 7]
+    gaps = both(discontinuous_model().for_inference(precision="bfloat16"), sentences_of(lengths))
+    assert_alike(*gaps, lengths, tolerance=0.1)
     model = model_of(["words.dimension=10", "encoder.hidden=33"], types=3)
     found, expected = both(model.for_inference(precision="bfloat16"), sentences_of(lengths))
     assert_alike(found, expected, lengths, tolerance=0.1)
@@ -168,6 +176,42 @@ def test_starts_that_are_skipped_open_nothing_and_the_others_are_as_before(
     for field in ("present", "extend", "close"):
         ours, theirs = getattr(found, field)[inside & ~skipped], getattr(whole, field)[inside & ~skipped]
         torch.testing.assert_close(ours, theirs)
+
+
+# -- mentions with gaps
+
+LENGTHS = [1, 0, 7, 12, 3, 30, 2] * 4
+
+
+@pytest.mark.parametrize(
+    "changes", [["model.max_width=n"], ["model.max_width=6"], ["discontinuous.gap=1", "model.max_width=3"]], ids=str
+)
+def test_parts_and_gaps_are_those_of_the_reference(variant: str, changes: list[str]) -> None:
+    found, expected = both(discontinuous_model(*changes), sentences_of(LENGTHS))
+    assert_alike(found, expected, LENGTHS)
+
+
+@pytest.mark.parametrize("width", ["n", "6"])
+def test_words_that_are_skipped_are_still_in_gaps_and_later_parts(width: str) -> None:
+    model = discontinuous_model(f"model.max_width={width}")
+    whole, _ = both(model, sentences_of(LENGTHS))
+    margins = (whole.absent - whole.present).amin(2)
+    model.for_inference(skip=margins[possible("", whole.absent, LENGTHS)[..., 0]].median().item())
+    found, expected = both(model, sentences_of(LENGTHS))
+    skipped = expected.present.isneginf()
+    assert skipped.any() and not skipped.all()
+    assert found.present.isneginf().equal(skipped & possible("", skipped, LENGTHS))
+    for name in ("gap", "last"):
+        assert getattr(found, name).equal(getattr(whole, name))
+    ours, theirs = (DiscontinuousHypergraph(one, LENGTHS, 3) for one in (found, expected))  # type: ignore[arg-type]
+    assert ours.argmax() == theirs.argmax()
+    torch.testing.assert_close(ours.log_partition, theirs.log_partition, rtol=1e-4, atol=1e-4)
+    assert [set(one) for one in ours.discontinuous_marginals(0.02)] == [
+        set(one) for one in theirs.discontinuous_marginals(0.02)
+    ]
+
+
+# -- what it is asked
 
 
 def test_a_precision_that_cannot_be_had_is_refused() -> None:

@@ -24,13 +24,6 @@ DIMENSION = 3
 Run = Callable[[], Tensor]
 
 
-@pytest.fixture(params=sorted(libraries.variants()))
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each variant that was compiled and that this processor can run."""
-    with kernels.only("c", variant=request.param):
-        yield request.param
-
-
 @pytest.fixture(params=[1, 2, 5])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     kept = torch.get_num_threads()
