@@ -61,7 +61,10 @@ def gradients(states: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def check(run: Run, inputs: Sequence[Tensor]) -> None:
-    found, expected = run(), in_pytorch(run)
+    check_same(run(), in_pytorch(run), inputs)
+
+
+def check_same(found: Tensor, expected: Tensor, inputs: Sequence[Tensor]) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     for ours, theirs in zip(gradients(found, inputs), gradients(expected, inputs), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4 * max(1.0, float(theirs.abs().max())))
@@ -86,6 +89,22 @@ def test_spans(variant: str, lengths: list[int], max_width: int, hidden: int, se
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_words(variant: str, lengths: list[int], hidden: int, seed: int) -> None:
     check(*sentences(lengths, hidden, seed))
+
+
+@pytest.mark.parametrize("implementation", ["c", "reference"])
+@given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=40), hidden=st.integers(1, 40), seed=st.integers(0, 99))
+def test_words_are_read_sentence_by_sentence(implementation: str, lengths: list[int], hidden: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    lengths.sort(reverse=True)
+    layer = nn.LSTM(DIMENSION, hidden, bidirectional=True)
+    given_rows = [torch.randn(length, DIMENSION, requires_grad=True) for length in lengths]
+
+    def packed(rows: Sequence[Tensor]) -> Tensor:
+        return torch.stack([own[step] for step in range(lengths[0]) for own in rows if step < len(own)])
+
+    with kernels.only(implementation):
+        found = word_states(layer, packed(given_rows), lengths)
+    check_same(found, packed([layer(rows)[0] for rows in given_rows]), [*given_rows, *layer.parameters()])
 
 
 def test_more_rows_than_are_multiplied_at_once(threads: int) -> None:
@@ -122,8 +141,9 @@ def test_memory_is_used_again_but_never_while_it_is_needed() -> None:
     assert len(lstm_c._Workspace.pool) < len(pooled)
 
 
-def test_without_gradients() -> None:
-    run, _ = spans([6, 3], max_width=4, hidden=20)
+@pytest.mark.parametrize("max_width", [1, 4])
+def test_without_gradients(max_width: int) -> None:
+    run, _ = spans([6, 3], max_width, hidden=20)
     with torch.inference_mode():
         torch.testing.assert_close(run(), in_pytorch(run), rtol=1e-4, atol=1e-5)
 
