@@ -286,10 +286,12 @@ def test_odd_texts(model: str, text: str) -> None:
     assert json.loads(result.stdout)["text"] == text
 
 
-def test_a_flat_format_keeps_some_mentions_where_lossy_says_which(model: str) -> None:
+def test_a_flat_format_keeps_some_mentions_where_lossy_says_which(model: str, tmp_path: Path) -> None:
     arguments = ("annotate", "Ada left Oz.", "-m", model, "--threshold", "0.001", "-f", "conll2003")
     kept = hyperspan(*arguments, "--lossy", "outermost")
     assert kept.returncode == 0 and "B-" in kept.stdout and "hyperspan: left out " in kept.stderr
+    told = hyperspan(*arguments, "--lossy", "outermost", "-o", str(tmp_path / "kept.conll")).stderr
+    assert f"wrote {kept.stdout.count('B-')} mention" in told
 
 
 def test_text_that_is_not_utf_8_is_refused(model: str, tmp_path: Path) -> None:

@@ -100,6 +100,17 @@ def test_evaluate_reads_corpora_that_mark_names_too(model: str, gold: str, tmp_p
     assert scores(model, str(tmp_path / "both.jsonl"))["micro"]["f1"] == 1.0
     found = scores(model, str(tmp_path / "both.jsonl"), "--names")["micro"]
     assert found["f1"] == 1.0 and found["gold"] == 2
+    others = scores(model, str(tmp_path / "both.jsonl"), "--no-pronouns")["micro"]
+    assert others["f1"] == 1.0 and others["gold"] == len(DEFAULT - PRONOUNS)
+
+
+def test_evaluate_says_that_a_corpus_marks_no_names(tmp_path: Path) -> None:
+    """Where it has labels that names never have, most of its mentions are descriptions and pronouns."""
+    mentions = [Mention(0, 3, "person"), Mention(9, 15, "time")]
+    write_corpus([Document("Ada left in May.", mentions)], str(tmp_path / "all.jsonl"))
+    noted = hyperspan("evaluate", "english", str(tmp_path / "all.jsonl"), "--names").stderr
+    assert "the corpus marks no names (organization-name, person-name, place-name)" in noted
+    assert "leave out --names" in noted
 
 
 def test_models_lists_the_labels_of_the_default(model: str) -> None:

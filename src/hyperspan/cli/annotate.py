@@ -150,11 +150,13 @@ def annotate(
         labels = annotator.name_labels if names else annotator.labels
         losses = _write(documents, format_name, target, labels, _title(inputs), about, problems, lossy)
     report(problems)
-    report_losses(losses)
+    if losses is not None:
+        report_losses(losses)
     if tally.note:
         print(f"hyperspan: note: {tally.note}", file=sys.stderr)
     if output != "-":
-        print(f"hyperspan: wrote {counted(failures.mentions, 'mention')} as {format_name} to {output}", file=sys.stderr)
+        written = failures.mentions if losses is None else losses.written
+        print(f"hyperspan: wrote {counted(written, 'mention')} as {format_name} to {output}", file=sys.stderr)
     failures.check()
 
 
@@ -216,7 +218,8 @@ def _write(
     about: str,
     problems: Problems,
     lossy: Lossy | None,
-) -> Losses:
+) -> Losses | None:
+    """Write documents in a format of corpora or, without losses, as a page or for the terminal."""
     if format_name == "terminal":
         from hyperspan.render.terminal import print_documents
 
@@ -229,7 +232,7 @@ def _write(
             file.writelines(iter_html(documents, title, labels, about))
     else:
         return write_corpus(documents, target.name, format_name, lossy=lossy, force=target.force, problems=problems)
-    return Losses(lossy)
+    return None
 
 
 class Failures:

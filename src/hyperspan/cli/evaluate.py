@@ -237,7 +237,7 @@ def _score_model(
     force: bool,
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
-    from hyperspan.evaluation.gold_names import gold_asked_for
+    from hyperspan.evaluation.gold_names import gold_asked_for, without_pronouns
     from hyperspan.evaluation.models import RecognizerOptions
     from hyperspan.runtime.labels import check_marks_names
     from hyperspan.runtime.loading import load
@@ -246,7 +246,11 @@ def _score_model(
     if options.names:
         check_marks_names(annotator.model.names)
     known = annotator.name_labels if options.names else annotator.labels
+    if options.names:
+        _note_no_names(gold, annotator)
     gold = gold_asked_for(gold, annotator.model.names, only_names=options.names)
+    if not options.pronouns:
+        gold = without_pronouns(gold)
     scored = ScoredLabels(named, gold)
     labels = scored.among(known)
     _note_no_common_label(known, scored.in_gold)
@@ -274,6 +278,18 @@ def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | No
     known = annotator.name_labels if names else annotator.labels
     types = [label for label in known if labels is None or label in labels]
     return model_errors(found, annotator, annotator.options(types=types, names=names))
+
+
+def _note_no_names(gold: Iterable[Document], annotator: Annotator) -> None:
+    """Print a note on standard error if a corpus marks no names but has labels of mentions that are none."""
+    labels = {mention.label for document in gold for mention in document.mentions}
+    others = set(annotator.labels) - set(annotator.name_labels)
+    if labels & others and labels.isdisjoint(annotator.model.names):
+        print(
+            f"hyperspan: the corpus marks no names ({', '.join(sorted(annotator.model.names))}), so that all of its mentions "
+            "count as names; if it has descriptions and pronouns, leave out --names",
+            file=sys.stderr,
+        )
 
 
 def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:

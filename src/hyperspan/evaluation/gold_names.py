@@ -1,12 +1,14 @@
-"""The gold mentions that a model is asked for, in corpora that mark names with labels of their own."""
+"""The gold mentions that a model is asked for: names alone, or all but pronouns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from attrs import evolve
 
+from hyperspan.runtime.pronouns import is_pronoun
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence
 
 _Annotated = TypeVar("_Annotated", Document, Sentence)
@@ -48,3 +50,32 @@ def _renamed(one: _Annotated, names: Mapping[str, str], only_names: bool) -> _An
     if scope is not None and scope.types is not None:
         scope = AnnotationScope({label for old in scope.types if (label := label_of(old))}, scope.regions)
     return evolve(one, mentions=kept(one.mentions), forbidden=kept(one.forbidden), annotated=scope)
+
+
+def without_pronouns(gold: Iterable[Document]) -> list[Document]:
+    """Gold documents without mentions that are one English pronoun, as a model leaves them out of what it finds.
+
+    >>> [left] = without_pronouns([Document("She met everyone's aunt", [Mention(0, 3, "p"), Mention(8, 18, "p")])])
+    >>> left.mentions
+    frozenset()
+    """
+    return [
+        _of_others(
+            evolve(
+                document,
+                sentences=[
+                    _of_others(one, lambda m, words=one.tokens: words[m.start : m.end]) for one in document.sentences
+                ],
+            ),
+            lambda m, text=document.text: _WORD.findall(text[m.start : m.end]),
+        )
+        for document in gold
+    ]
+
+
+_WORD = re.compile(r"['’]s?$|['’]?\w+(?:['’](?!s?$)\w+)*|\S")
+"""A word or a possessive ending."""
+
+
+def _of_others(one: _Annotated, words_of: Callable[[Mention], Sequence[str]]) -> _Annotated:
+    return evolve(one, mentions=[mention for mention in one.mentions if not is_pronoun(words_of(mention))])
