@@ -576,5 +576,9 @@ def _check_section(name: str) -> None:
     """Raise an InputError for a section that neither every configuration has nor a kind of model or encoder."""
     if name not in SECTIONS and name not in OPTIONS:
         close = difflib.get_close_matches(name[:100], [*SECTIONS, *OPTIONS], 1)
-        hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(SECTIONS)}, and those of installed kinds"
+        hint = (
+            f"did you mean {close[0]}?"
+            if close
+            else f"it has {', '.join(SECTIONS)}, and those of installed kinds; other kinds are plug-ins to install"
+        )
         raise InputError(f"the configuration has no section {name[:100]}; {hint}")
