@@ -118,7 +118,9 @@ class Processes:
                 status = worker.process.returncode
             else:
                 return worker
-        raise JobError(f"workers cannot start (exit status {status}); see that hyperspan is installed well")
+        raise JobError(
+            f"workers cannot start (exit status {status}); see that hyperspan is installed well, or ask for 0 workers"
+        )
 
     def close(self) -> None:
         with self._changing:
