@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from types import ModuleType
 
 import pytest
 
+from experiments import result as results
 from experiments.cli import make_command
 from hyperspan.errors import HyperspanError
+from tests.experiments.support import paper, study
 
 
 def test_a_benchmark_says_what_it_measures_and_that_it_takes_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,7 +29,7 @@ def test_a_benchmark_says_what_it_measures_and_that_it_takes_time(capsys: pytest
 ROOT = Path(__file__).parents[2]
 
 
-def answer(*arguments: str, prelude: str = "") -> subprocess.CompletedProcess[str]:
+def answer(*arguments: str, prelude: str = "") -> CompletedProcess[str]:
     """What `python -m` with these arguments answers in the repository."""
     code = f"import runpy, sys; {prelude}\nsys.argv = {[*arguments]!r}; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
@@ -70,3 +74,41 @@ def test_a_failure_is_said_after_the_figures(capsys: pytest.CaptureFixture[str])
     with pytest.raises(HyperspanError, match="3 is too little"):
         make_command(module)([], standalone_mode=False)
     assert capsys.readouterr().out == "sum: 3\n"
+
+
+MISTAKES = [
+    (paper, "", "no table is named; choose main"),
+    (paper, "main --rows sh-n-cahr", "there is no row 'sh-n-cahr'; did you mean sh-n-char"),
+    (paper, "main --data ace", "there is no corpus 'ace'; choose one of genia, litbank"),
+    (paper, "main --seeds one", "--seeds 'one' is not a list of whole numbers"),
+    (paper, "main --rows crf --configs nowhere", "the row crf has no configuration for genia: nowhere/genia/crf.toml"),
+    (paper, "main --against best-of-all", "there is no row 'best-of-all'"),
+    (paper, "overlap --output nowhere", "no row is finished in nowhere/genia; train some with"),
+    (paper, "main --configs nowhere", "nowhere/genia holds no configuration of these rows; leave --configs out"),
+    (paper, "ablation --configs nowhere", "nowhere/genia holds no configuration of these rows"),
+    (paper, "main --data-dir nowhere", "nowhere/genia/train.data is not there, which rows are trained on; put it"),
+    (paper, "main --no-train --output nowhere", "no row is finished in nowhere/genia; train some with"),
+    (paper, "ablation --no-train --output nowhere", "no row is finished in nowhere/genia; train some with"),
+    (paper, "ablation --rows crf", "none of these rows is an ablation"),
+    (paper, "paper --data litbank", "the paper's own settings are there for genia alone, not for litbank"),
+    (paper, "statistics --data-dir nowhere", "nowhere/genia/train.data is not there"),
+    (study, "partial --rows luck", "there is no row 'luck'; choose from full, absent-50"),
+    (study, "partial --data craft", "craft is no corpus of the study; choose from genia, litbank"),
+    (study, "joint --no-train --output nowhere", "no row is finished in nowhere/joint"),
+    (study, "discontinuous --data genia-1 --data-dir nowhere", "of which folds are made; put it there"),
+    (study, "discontinuous --against luck --no-train", "there is no row 'luck'"),
+]
+
+
+@pytest.mark.parametrize(("command", "given", "message"), MISTAKES)
+def test_mistakes_get_one_sentence(
+    command: Callable[..., CompletedProcess[str]],
+    given: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(results, "RECORDED", tmp_path)
+    failed = command(*given.split())
+    assert failed.returncode == 2 and failed.stdout == ""
+    assert message in failed.stderr and len(failed.stderr.splitlines()) == 1

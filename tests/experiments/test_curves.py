@@ -12,13 +12,14 @@ import pytest
 from experiments import result as results
 from experiments.preparations import first
 from experiments.result import Result, read_recorded, recorded_file
+from experiments.spancat import spancat_workers
 from experiments.study.plot import draw_curves, points_of
 from experiments.study.spancat import check_spacy
 from experiments.study.studies import CURVES
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.types import Mention, Sentence
-from tests.experiments.test_study import answered
+from tests.experiments.support import study
 
 ZOO = Sentence(("the", "Seattle", "zoo"), [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")], tags=("DT", "NNP", "NN"))
 SENTENCES = [ZOO, Sentence(("it", "rains")), Sentence(("Ada", "left"), [Mention(0, 1, "PER")])] * 10
@@ -68,9 +69,7 @@ def test_first_takes_parts_within_larger_ones_without_tags() -> None:
     assert not any(sentence.tags for sentence in large)
 
 
-def test_spancat_is_a_row_that_is_scored_on_all_of_dev_and_kept(
-    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spancat_is_a_row_that_is_scored_on_all_of_dev_and_kept(tmp_path: Path, data: Path) -> None:
     """The interpreter is one that finds the mentions of the first sentence alone."""
     lines = [[[1, 2, "GPE"], [0, 3, "FAC"]], *([] for _ in SENTENCES[1:])]
     python = executable(
@@ -83,37 +82,49 @@ def test_spancat_is_a_row_that_is_scored_on_all_of_dev_and_kept(
         f"(folder / 'predictions.jsonl').write_text({chr(10).join(map(json.dumps, lines))!r})\n",
     )
     given = curves(data, "--rows", "spancat-wide-300", "--seeds", "1,2", "--python", python, "--format", "markdown")
-    assert answered(monkeypatch, *given) == 0
-    assert "| spancat-wide, 300 sentences | 12.50 ± 0.00 | 2 / 1 | 2 |" in capsys.readouterr().out
+    done = study(*given)
+    assert done.returncode == 0 and "| spancat-wide, 300 sentences | 12.50 ± 0.00 | 2 / 1 | 2 |" in done.stdout
     run = Result.read(tmp_path / "out" / "curves" / "genia" / "spancat-wide-300" / "seed-2" / "result.json")
     assert run.known_counts.sum(0).tolist() == [2, 2, 30] and (run.cpu_seconds, run.test) == (1, None)
-    assert answered(monkeypatch, *given[:-4]) == 0, "both are finished: nothing is started"
+    assert study(*given[:-4]).returncode == 0, "both are finished: nothing is started"
 
 
-def test_a_failed_spancat_is_reported_and_the_others_go_on(
-    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_spancat_is_reported_and_the_others_go_on(tmp_path: Path, data: Path) -> None:
     python = executable(tmp_path / "python", '#!/bin/sh\ntest "$2" = -c && exit 0\necho no memory >&2\nexit 1\n')
-    given = curves(data, "--rows", "spancat-30", "--seeds", "1,2", "--python", python)
-    assert answered(monkeypatch, *given) == 2
-    said = capsys.readouterr().err
-    assert "not all rows could be trained: spancat-30, seed 1: " in said and "seed 2, failed: no memory" in said
+    done = study(*curves(data, "--rows", "spancat-30", "--seeds", "1,2", "--python", python))
+    assert done.returncode == 2 and "seed 2, failed: no memory" in done.stderr
+    assert "not all rows could be trained: spancat-30, seed 1: " in done.stderr
+
+
+@pytest.mark.slow
+def test_spancat_workers_decode_their_share_and_end() -> None:
+    pytest.importorskip("spacy")
+    sentences = [["the", "IL-2", "gene"], ["T", "cells"], ["NF-kappa", "B", "binds"]]
+    with spancat_workers(sys.executable, sentences, ["DNA", "protein"], threads=2) as beside:
+        assert beside.version[0].isdigit()
+        beside()
+        beside()
+        assert [worker.poll() for worker in beside.workers] == [None, None]
+    assert [worker.poll() for worker in beside.workers] == [0, 0]
 
 
 def test_an_interpreter_without_spacy_is_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere cannot be run .*; name an interpreter that has spaCy"):
-        check_spacy(str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match="has no spaCy"):
-        check_spacy("/bin/false")
+    without = executable(tmp_path / "python", "#!/bin/sh\necho\n")
+    for check in (
+        check_spacy,
+        lambda python: spancat_workers(python, [["T", "cells"]], ["DNA"], threads=1).__enter__(),
+    ):
+        with pytest.raises(InputError, match=r"nowhere cannot be run .*; name an interpreter that has spaCy"):
+            check(str(tmp_path / "nowhere"))
+        with pytest.raises(InputError, match="has no spaCy"):
+            check("/bin/false" if check is check_spacy else without)
 
 
-def test_recorded_curves_are_tabulated_and_drawn(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recorded_curves_are_tabulated_and_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     given = ["curves", "--no-train", "--output", str(tmp_path), "--format", "markdown"]
-    assert answered(monkeypatch, *given, "--plot", str(tmp_path / "curves.png")) == 0
-    assert "| hyperspan-warm, 1,000 sentences | 65.14 ± 0.91 | 87 / 63 | 2 |" in capsys.readouterr().out
+    done = study(*given, "--plot", str(tmp_path / "curves.png"))
+    assert done.returncode == 0 and "| hyperspan-warm, 1,000 sentences | 65.14 ± 0.91 | 87 / 63 | 2 |" in done.stdout
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     runs = read_recorded(recorded_file("curves", "gum")).values()
     found = {row.name: [run for run in runs if run.row == row.name] for row in CURVES.rows}
@@ -133,6 +144,6 @@ def test_both_systems_learn_a_small_corpus(
     words = sorted({token.lower() for sentence in SENTENCES for token in sentence.tokens})
     values = np.eye(len(words), 8, dtype=np.float16)
     np.savez(data / "vectors.npz", words=np.array("\n".join(words).encode()), vectors=values)
-    assert answered(monkeypatch, *curves(data, "--rows", row, "--seeds", "1", "--threads", "1")) == 0
+    assert study(*curves(data, "--rows", row, "--seeds", "1", "--threads", "1")).returncode == 0
     run = Result.read(tmp_path / "out" / "curves" / "genia" / row / "seed-1" / "result.json")
     assert run.f1 >= 0.5 and (run.cpu_seconds or 0) > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,13 @@ from experiments.preparations import halves, halves_absent, kept_fifth, sure_hal
 from experiments.result import Result
 from experiments.rows import CORPORA, Corpus
 from experiments.study import studies
-from experiments.study.__main__ import make_app
 from experiments.study.folds import folded
 from experiments.study.studies import DISCONTINUOUS, PARTIAL, STUDIES
 from experiments.study.tables import comparison_sections, sections
-from hyperspan.cli import run_app
 from hyperspan.config import Config
 from hyperspan.corpora.registry import write_corpus
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention, Sentence
+from tests.experiments.support import study
 
 TEXT = "Rod and cone cells."
 ROD, CONE = Mention(0, 18, "CL", ((0, 3), (13, 18))), Mention(8, 18, "CL")
@@ -39,14 +37,6 @@ def data(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def answered(monkeypatch: pytest.MonkeyPatch, *given: str) -> object:
-    """The exit status of the command in this process."""
-    monkeypatch.setattr(sys, "argv", ["experiments.study", *given])
-    with pytest.raises(SystemExit) as stopped:
-        run_app(make_app, "python -m experiments.study")
-    return stopped.value.code or 0
-
-
 def made(row: str, seed: int, right: int, sentences: int = 40, data: str = "craft") -> Result:
     """A run that has found all of two mentions in some sentences, and the contiguous one in the others."""
     counts = np.array([[2, 2, 2] if index < right else [1, 1, 2] for index in range(sentences)])
@@ -62,15 +52,15 @@ def made(row: str, seed: int, right: int, sentences: int = 40, data: str = "craf
 
 
 def test_a_study_trains_its_rows_once_and_tabulates_them(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "RECORDED", tmp_path / "recorded")
     small = [part for one in (*SMALL, "words.vectors=") for part in ("--set", one)]
     where = ["--data", "craft", "--data-dir", str(data), "--output", str(tmp_path / "out"), "--threads", "1"]
     given = ["discontinuous", *where, *small, "--device", "cpu", "--rows", "segmental", "--seeds", "1"]
-    assert answered(monkeypatch, *given, "--record", "--format", "markdown") == 0
-    printed = capsys.readouterr()
-    assert "### craft, test" in printed.out and "| segmental, which leaves them out |" in printed.out
+    done = study(*given, "--record", "--format", "markdown")
+    assert done.returncode == 0, done.stderr
+    assert "### craft, test" in done.stdout and "| segmental, which leaves them out |" in done.stdout
     file = tmp_path / "out" / "discontinuous" / "craft" / "segmental" / "seed-1" / "result.json"
     run = Result.read(file)
     assert run.report["micro"]["gold"] == 60 and run.report["discontinuous"]["gold"] == 30
@@ -79,42 +69,24 @@ def test_a_study_trains_its_rows_once_and_tabulates_them(
     (line,) = (tmp_path / "recorded" / "discontinuous" / "craft.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["dev"]["discontinuous"]["gold"] == 30
     before = file.stat().st_mtime_ns
-    assert answered(monkeypatch, *given) == 0 and "1 of 1 runs are finished already" in capsys.readouterr().err
-    assert file.stat().st_mtime_ns == before
-    assert answered(monkeypatch, "discontinuous", *where, "--list", "--rows", "segmental,hull", "--seeds", "1,2") == 0
-    states = [line.split(maxsplit=2)[2] for line in capsys.readouterr().out.splitlines()]
+    assert "1 of 1 runs are finished already" in study(*given).stderr and file.stat().st_mtime_ns == before
+    listed = study("discontinuous", *where, "--list", "--rows", "segmental,hull", "--seeds", "1,2")
+    states = [line.split(maxsplit=2)[2] for line in listed.stdout.splitlines()]
     assert states[0].startswith("seed 1: finished, F1") and states[1] == "not started"
 
 
-def test_recorded_runs_of_studies_are_tabulated(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """They have no counts of sentences: means, but no comparison."""
-    for name in ("partial", "discontinuous"):
-        given = [name, "--no-train", "--output", str(tmp_path), "--format", "markdown", "--against", "full"]
-        assert answered(monkeypatch, *(given if name == "partial" else given[:-2])) == 0
-    printed = capsys.readouterr()
-    assert "| 50% of the mentions, the rest unknown | 73.89 ± 0.28 | 72.02 ± 0.46 |" in printed.out
-    assert "| discontinuous, at most three parts | 69.15 ± 0.69 | 27.79 ± 0.48 |" in printed.out
-    assert "trained with another" not in printed.err and "difference" not in printed.out
-
-
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "line"),
     [
-        (["partial", "--rows", "luck"], "there is no row 'luck'; choose from full, absent-50"),
-        (["partial", "--data", "craft"], "craft is no corpus of the study; choose from genia, litbank"),
-        (["joint", "--no-train", "--output", "nowhere"], "no row is finished in nowhere/joint"),
-        (["discontinuous", "--data", "genia-1", "--data-dir", "nowhere"], "of which folds are made; put it there"),
-        (["discontinuous", "--against", "luck", "--no-train"], "there is no row 'luck'"),
+        ("partial --against full", "| 50% of the mentions, the rest unknown | 73.89 ± 0.28 | 72.02 ± 0.46 |"),
+        ("discontinuous", "| discontinuous, at most three parts | 69.15 ± 0.69 | 27.79 ± 0.48 |"),
     ],
 )
-def test_mistakes_get_one_sentence(
-    given: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert answered(monkeypatch, *given) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err and len(printed.err.splitlines()) == 1
+def test_recorded_runs_of_studies_are_tabulated(given: str, line: str, tmp_path: Path) -> None:
+    """They have no counts of sentences: means, but no comparison."""
+    done = study(*given.split(), "--no-train", "--output", str(tmp_path), "--format", "markdown")
+    assert done.returncode == 0 and line in done.stdout
+    assert "trained with another" not in done.stderr and "difference" not in done.stdout
 
 
 def test_folds_test_each_article_once_and_never_learn_from_it() -> None:
@@ -167,8 +139,8 @@ def test_preparations_keep_what_they_say() -> None:
 
 
 def test_rows_of_studies_have_names_of_their_own() -> None:
-    for study in STUDIES.values():
-        named = [(row.name, corpus) for row in study.rows for corpus in row.data]
+    for one in STUDIES.values():
+        named = [(row.name, corpus) for row in one.rows for corpus in row.data]
         assert len({*named}) == len(named)
-        assert set(study.corpora) <= set(CORPORA)
+        assert set(one.corpora) <= set(CORPORA)
     assert isinstance(CORPORA["craft"], Corpus) and studies.PARTIAL is PARTIAL

@@ -30,13 +30,18 @@ def hyperspan(
     return called(_main, arguments, stdin=stdin, cwd=cwd, path=path)
 
 
-def call(*arguments: str, stdin: str = "", cwd: Path | None = None) -> CompletedProcess[str]:
-    """What the command answers in this process."""
+def call(
+    *arguments: str,
+    stdin: str = "",
+    cwd: Path | None = None,
+    main: Callable[[tuple[str, ...]], object] | None = None,
+) -> CompletedProcess[str]:
+    """What the command, or another one, answers in this process."""
     before, streams = (sys.argv, sys.stdin), [TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2)]
     status, sys.stdin = 0, TextIOWrapper(BytesIO(stdin.encode()), encoding="utf-8", newline="")
     try:
         with chdir(cwd or Path.cwd()), redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            _main(arguments)
+            (main or _main)(arguments)
     except SystemExit as ended:
         status = int(ended.code or 0)
     finally:

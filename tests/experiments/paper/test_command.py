@@ -13,17 +13,13 @@ from pathlib import Path
 import pytest
 
 from experiments.paper import command
-from experiments.paper.__main__ import make_command
 from experiments.paper.rows import ROWS, Row, rows_for
 from experiments.result import Result, state_of
 from experiments.runs import run_row
 from experiments.settings import config_of
-from hyperspan.cli import run_app
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
-from tests.experiments.paper.corpus import HARBOUR, SMALL, make_corpus
-from tests.experiments.paper.process import reproduce
-from tests.experiments.paper.results import result
+from tests.experiments.support import HARBOUR, SMALL, make_corpus, paper, reproduce, result
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +35,6 @@ def arguments(home: Path, *given: str, **changes: object) -> list[str]:
     options = [part for name, value in sets.items() for part in ("--set", f"{name}={value}")]
     where = ["--data-dir", str(home / "data"), "--output", str(home / "out"), "--device", "cpu", "--threads", "1"]
     return [*given, *where, *options]
-
-
-def answered(monkeypatch: pytest.MonkeyPatch, *given: str) -> object:
-    """The exit status of the command in this process."""
-    monkeypatch.setattr(sys, "argv", ["experiments.paper", *given])
-    with pytest.raises(SystemExit) as stopped:
-        run_app(make_command, "python -m experiments.paper")
-    return stopped.value.code or 0
 
 
 def small_configs(folder: Path, *rows: str) -> Path:
@@ -124,18 +112,17 @@ make_table("main", Request("genia", home / "data", ("sh-n",), (1,), home / "out"
 
 
 @pytest.mark.usefixtures("trained")
-def test_speed_is_measured_in_one_run(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_speed_is_measured_in_one_run(home: Path) -> None:
     where = ["--data-dir", str(home / "data"), "--output", str(home / "out"), "--device", "cpu", "--seeds", "1"]
-    assert answered(monkeypatch, "speed", *where, "--format", "json") == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    done = paper("speed", *where, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
     assert {row["row"] for row in rows} >= {"sh-6", "sh-n"} and all(row["words_per_second"] > 0 for row in rows)
     assert (home / "out" / "genia" / "speed.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_goes_on(home: Path) -> None:
     rows = ["main", "--rows", "sh-n", "--seeds", "4"]
     given = arguments(home, *rows, training__epochs=40)
     process = subprocess.Popen([sys.executable, "-m", "experiments.paper", *given], stderr=subprocess.DEVNULL)
@@ -147,8 +134,7 @@ def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], mo
     process.wait()
     reached = state_of(folder).epoch
     assert reached < 40 and not (folder / "result.json").exists()
-    assert answered(monkeypatch, *arguments(home, "--list", "--seeds", "4", "--rows", "sh-n,fofe-6")) == 0
-    listed = capsys.readouterr().out.splitlines()
+    listed = paper(*arguments(home, "--list", "--seeds", "4", "--rows", "sh-n,fofe-6")).stdout.splitlines()
     assert len(listed) == 3 and listed[0].split()[0] == "row" and listed[2].endswith(f"epoch {reached} of 40")
     done = reproduce(*arguments(home, *rows, training__epochs=reached + 1))
     assert done.returncode == 0, done.stderr
@@ -157,34 +143,34 @@ def test_a_killed_run_goes_on(home: Path, capsys: pytest.CaptureFixture[str], mo
     assert str(state_of(folder)).startswith("finished, F1")
 
 
-def test_one_row_that_fails_does_not_stop_the_others(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The rows that were run, each of which ends at once: the one with c=6 fails, the others have a result."""
+    names: list[str] = []
+
     def fail_or_finish(row: Row, *given: object, **options: object) -> Result:
+        names.append(row.name)
         if row.name == "sh-6":
             raise TrainingError("the loss is nan")
-        return result(row.name, 1, [1, 2])
-
-    monkeypatch.setattr("experiments.runs.run_row", fail_or_finish)
-    status = answered(monkeypatch, *arguments(home, "main", "--rows", "sh-6,sh-n", "--seeds", "7"))
-    printed = capsys.readouterr()
-    assert status == 2 and "SH (c=6)" in printed.out
-    assert "not all rows could be trained: sh-6, seed 7: the loss is nan" in printed.err
-    assert "sh-n, seed 7: finished, test F1 75.00" in printed.err
-
-
-def test_rows_without_a_configuration_are_left_out(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """But not those that override the configuration of a row that has one."""
-
-    def finish(row: Row, *given: object, **options: object) -> Result:
         return result(row.name, 7, [1, 2])
 
-    monkeypatch.setattr("experiments.runs.run_row", finish)
+    monkeypatch.setattr("experiments.runs.run_row", fail_or_finish)
+    return names
+
+
+@pytest.mark.usefixtures("begun")
+def test_one_row_that_fails_does_not_stop_the_others(home: Path) -> None:
+    done = paper(*arguments(home, "main", "--rows", "sh-6,sh-n", "--seeds", "7"))
+    assert done.returncode == 2 and "SH (c=6)" in done.stdout
+    assert "not all rows could be trained: sh-6, seed 7: the loss is nan" in done.stderr
+    assert "sh-n, seed 7: finished, test F1 75.00" in done.stderr
+
+
+@pytest.mark.usefixtures("begun")
+def test_rows_without_a_configuration_are_left_out(home: Path, tmp_path: Path) -> None:
+    """But not those that override the configuration of a row that has one."""
     configs = small_configs(tmp_path, "fofe-n")
-    answered(monkeypatch, *arguments(home, "main", "--seeds", "7", "--configs", str(configs)))
-    said = capsys.readouterr().err
+    said = paper(*arguments(home, "main", "--seeds", "7", "--configs", str(configs))).stderr
     assert "fofe-6, seed 7: finished" in said and "fofe-n, seed 7: finished" in said
     assert "left out, as their configurations are missing: crf, cascaded, " in said and "sh-6, seed 7" not in said
 
@@ -212,19 +198,10 @@ def test_rows_are_trained_side_by_side(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("jobs", "rows"), [("1", ["paper-6-narrow", "paper-n-zeroed"]), ("2", ["paper-n-zeroed", "paper-n-decoded-6"])]
 )
-def test_rows_that_decode_come_last_and_in_turn(
-    home: Path, jobs: str, rows: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_decode_come_last_and_in_turn(home: Path, begun: list[str], jobs: str, rows: list[str]) -> None:
     """Two at once might train the same missing model."""
-    begun: list[str] = []
-
-    def finish(row: Row, *given: object, **options: object) -> Result:
-        begun.append(row.name)
-        return result(row.name, 8, [1, 2])
-
-    monkeypatch.setattr("experiments.runs.run_row", finish)
-    answered(monkeypatch, *arguments(home, "main", "--rows", ",".join(rows), "--seeds", "8", "--jobs", jobs))
-    assert begun == rows and capsys.readouterr().err.count("finished, test F1 75.00") == 2
+    done = paper(*arguments(home, "main", "--rows", ",".join(rows), "--seeds", "7", "--jobs", jobs))
+    assert begun == rows and done.stderr.count("finished, test F1 75.00") == 2
 
 
 @pytest.mark.slow
@@ -246,7 +223,7 @@ def test_an_interrupt_stops_all_processes(home: Path, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("trained")
 def test_recorded_runs_are_tabulated_without_the_output_folder(
-    home: Path, recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    home: Path, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of experiments/configs, whatever --set and --configs say."""
     printed: list[str] = []
@@ -254,14 +231,15 @@ def test_recorded_runs_are_tabulated_without_the_output_folder(
     sets = [part for name, value in SMALL.items() for part in ("--set", f"{name}={value}")]
     small = small_configs(tmp_path / "small", "sh-6", "sh-n")
     for more in ([], sets, ["--configs", str(small)]):
-        assert answered(monkeypatch, *main_rows, "--record", "--output", str(home / "out"), *more) == 2
-        assert "cannot be recorded: it was trained with another" in capsys.readouterr().err
+        done = paper(*main_rows, "--record", "--output", str(home / "out"), *more)
+        assert done.returncode == 2 and "cannot be recorded: it was trained with another" in done.stderr
     monkeypatch.setattr(command, "CONFIGS", small)
     for output, more in ((home / "out", ["--record"]), (tmp_path / "new", [])):
         for table in ("main", "overlap"):
             given = [table, "--rows", "sh-6,sh-n", "--seeds", "1", "--no-train", "--data-dir", "nowhere", *more]
-            assert answered(monkeypatch, *given, "--output", str(output)) == 0
-            printed.append(capsys.readouterr().out)
+            done = paper(*given, "--output", str(output))
+            assert done.returncode == 0, done.stderr
+            printed.append(done.stdout)
     assert printed[:2] == printed[2:] and "1 of 1" in printed[0]
     text = (recorded / "genia.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
@@ -319,15 +297,12 @@ def test_settings_of_the_paper_are_tabulated_with_choices_on_dev(tmp_path: Path)
     assert "| +16.67 |" in lines["c = 4"]
 
 
-def test_named_rows_without_a_run_are_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_rows_without_a_run_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "genia" / "paper-6-char" / "seed-1"
     folder.mkdir(parents=True)
     result("paper-6-char", 1, [2, 1]).write(folder / "result.json")
-    given = ["paper", "--no-train", "--rows", "paper-6-char-wider", "--output", str(tmp_path)]
-    assert answered(monkeypatch, *given) == 0
-    assert "hyperspan: without a finished run: paper-6-char-wider\n" in capsys.readouterr().err
+    done = paper("paper", "--no-train", "--rows", "paper-6-char-wider", "--output", str(tmp_path))
+    assert done.returncode == 0 and "hyperspan: without a finished run: paper-6-char-wider\n" in done.stderr
 
 
 def test_a_choice_is_trained_with_its_own_number_of_seeds_and_scored_on_dev(home: Path, tmp_path: Path) -> None:
@@ -349,38 +324,3 @@ def test_statistics(home: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "14,836" in done.stdout and "3,199 (22%)" in done.stdout
     assert json.loads((home / "s" / "genia" / "statistics.json").read_text(encoding="utf-8"))["test"]["sentences"] == 24
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ([], "no table is named; choose main"),
-        (["main", "--rows", "sh-n-cahr"], "there is no row 'sh-n-cahr'; did you mean sh-n-char"),
-        (["main", "--data", "ace"], "there is no corpus 'ace'; choose one of genia, litbank"),
-        (["main", "--seeds", "one"], "--seeds 'one' is not a list of whole numbers"),
-        (
-            ["main", "--rows", "crf", "--configs", "nowhere"],
-            "the row crf has no configuration for genia: nowhere/genia/crf.toml",
-        ),
-        (["main", "--against", "best-of-all"], "there is no row 'best-of-all'"),
-        (["overlap", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
-        (
-            ["main", "--configs", "nowhere"],
-            "nowhere/genia holds no configuration of these rows; leave --configs out",
-        ),
-        (["ablation", "--configs", "nowhere"], "nowhere/genia holds no configuration of these rows"),
-        (["main", "--data-dir", "nowhere"], "nowhere/genia/train.data is not there, which rows are trained on; put it"),
-        (["main", "--no-train", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
-        (["ablation", "--no-train", "--output", "nowhere"], "no row is finished in nowhere/genia; train some with"),
-        (["ablation", "--rows", "crf"], "none of these rows is an ablation"),
-        (["paper", "--data", "litbank"], "the paper's own settings are there for genia alone, not for litbank"),
-        (["statistics", "--data-dir", "nowhere"], "nowhere/genia/train.data is not there"),
-    ],
-)
-def test_mistakes_get_one_sentence(
-    given: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status = answered(monkeypatch, *given)
-    printed = capsys.readouterr()
-    assert status == 2 and printed.out == ""
-    assert message in printed.err and len(printed.err.splitlines()) == 1

@@ -13,7 +13,7 @@ from experiments.result import Result, read_recorded, recorded_file
 from experiments.settings import changed_key, config_of
 from experiments.summaries import summarize
 from hyperspan.evaluation.scores import Score
-from tests.experiments.paper.results import result
+from tests.experiments.support import result
 
 SYSTEMS = Path(__file__).parents[3] / "docs" / "results" / "systems.md"
 

@@ -19,7 +19,7 @@ from experiments.tables import ablation_sections, main_sections, overlap_section
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.training.defaults import CorpusFacts, fitted
-from tests.experiments.paper.results import result
+from tests.experiments.support import result
 
 GOOD, POOR = [2, 2, 2, 1] * 10, [1, 2, 0, 1] * 10
 

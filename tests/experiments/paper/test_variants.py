@@ -21,7 +21,7 @@ from hyperspan.nn.folders import save_model
 from hyperspan.structures import EdgeScores, negative_log_likelihood
 from hyperspan.structures.losses import Loss
 from hyperspan.types import Document, Mention, Sentence
-from tests.experiments.paper.corpus import SMALL, make_corpus
+from tests.experiments.support import SMALL, make_corpus
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import edge_scores, segmental_score
 
