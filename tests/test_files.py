@@ -1,4 +1,4 @@
-"""Files that are written beside their place and then moved there."""
+"""Files that are written beside their place and then moved there, and errors whose text is one printable line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hyperspan.errors import InputError
+from hyperspan.config import Config
+from hyperspan.errors import HyperspanError, InputError
 from hyperspan.files import Target
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
 
 
 def written_text(path: Path) -> None:
@@ -35,6 +36,7 @@ def narrow() -> Iterator[None]:
     os.umask(before)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("write", [written_text, written_tensors])
 def test_a_written_file_has_usual_permissions_without_a_change_for_other_threads(
@@ -59,3 +61,24 @@ def test_half_a_surrogate_pair_is_named_and_leaves_no_file(tmp_path: Path, rest:
     with pytest.raises(InputError, match=r"UTF-8 cannot hold the character '.ud800'; remove lone surrogates"):
         write()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a folder in which nobody may write")
+def test_target_names_the_file_that_cannot_be_written() -> None:
+    """Not the temporary file that is written first."""
+    with pytest.raises(OSError) as raised, Target("/proc/found.jsonl").open():  # noqa: PT011
+        pass
+    assert raised.value.filename == "/proc/found.jsonl"
+
+
+@given(st.text())
+def test_hyperspan_error_message_is_one_printable_line(text: str) -> None:
+    message = str(HyperspanError(text))
+    assert len(message.splitlines()) <= 1
+    message.encode("utf-8")
+
+
+def test_override_error_is_one_line_for_a_key_with_a_line_break() -> None:
+    with pytest.raises(InputError) as caught:
+        Config().override(["g\n\x1b[31m.="])
+    assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)

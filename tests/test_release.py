@@ -39,6 +39,17 @@ def test_version_is_the_same_everywhere() -> None:
     assert str(citation["date-released"]) == date
 
 
+def test_citation_file_and_page_name_the_release_and_the_paper() -> None:
+    citation = text("CITATION.cff")
+    page = text("docs/citing.md")
+    keys = dict(re.findall(r'^\s*(version|repository-code|doi|start|end): "?(.+?)"?$', citation, re.MULTILINE))
+    titles = re.findall(r'^\s*title: "?(.+?)"?$', citation, re.MULTILINE)
+    release = hyperspan.__version__.partition(".dev")[0]
+    assert keys["version"] == release and f"version = {{{release}}}" in page
+    assert len(titles) == 2 and all(value in page for value in (*titles, keys["repository-code"], keys["doi"]))
+    assert f"{{{keys['start']}--{keys['end']}}}" in page
+
+
 # -- dependencies ------------------------------------------------------------------------------------------------------
 
 

@@ -12,12 +12,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from hyperspan.cli import COMMANDS
-from hyperspan.config import Config
-from hyperspan.plugins import OPTIONS
-from hyperspan.toml import values_of
-from scripts.site.cli import cli_page
-from scripts.site.configuration import configuration_page
 from tests.serve.page.reader import NEEDS, PATIENCE
 from tests.support.pages import Page
 
@@ -100,23 +94,6 @@ def test_readme_has_absolute_links_alone() -> None:
     assert all(link.startswith("https://") for link in [*inline, *defined.values()])
     used = set(re.findall(r"\]\[([^\]]+)\]", text))
     assert used == set(defined)
-
-
-def test_cli_page_has_every_command() -> None:
-    page = cli_page()
-    assert re.findall(r"^## hyperspan (\S+)$", page, re.MULTILINE).__len__() == len(COMMANDS)
-    assert all(f"## hyperspan {name}\n" in page for name in COMMANDS)
-    assert "| `--threshold` `P|LABEL=P` |" in page
-
-
-def test_configuration_page_has_every_key() -> None:
-    page = configuration_page()
-    tables = Config().tables()
-    tables |= {name: values_of(OPTIONS[name]()) for name in OPTIONS.built_in}
-    keys = {f"{section}.{key}" for section, table in tables.items() for key in table}
-    rows = dict(re.findall(r"^\| `([\w.-]+)` \| .+ \| `(.*?)` \| .+ \|$", page, re.MULTILINE))
-    assert keys <= rows.keys()
-    assert rows["training.seed"] == "1" and rows["training.epochs"] == "auto" and rows["model.max_width"] == '"n"'
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
