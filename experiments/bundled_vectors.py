@@ -7,13 +7,15 @@ file, in its order, in one byte a number. The same file and the same models give
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from safetensors.numpy import save_file
 
+from experiments.cli import run_command
 from hyperspan.nn.bundled import DIMENSION, VECTORS, ByteVectors, new_rows, untrained_vectors
 from hyperspan.nn.vectors import WordVectors, read_vectors
 from hyperspan.runtime.folders import PRETRAINED, bundled_models
@@ -68,11 +70,12 @@ def bundle(given: WordVectors, place: Path = PRETRAINED) -> None:
         print(f"models whose vectors are not those of the file: {', '.join(other)}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
-    parser.add_argument("vectors", help="GloVe's vectors of dimension 100, the most frequent words first")
-    bundle(read_vectors(parser.parse_args().vectors))
+def make(
+    vectors: Annotated[Path, typer.Argument(help="GloVe's vectors of dimension 100, the most frequent words first.")],
+) -> None:
+    """Make the bundled word vectors anew, after a bundled model has changed."""
+    bundle(read_vectors(vectors))
 
 
 if __name__ == "__main__":
-    main()
+    run_command(make, "experiments.bundled_vectors")

@@ -6,20 +6,38 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from experiments import CONFIGS
+from experiments.request import Request
 from hyperspan.cli import run_app, unwrapped
-from hyperspan.cli.options import split_names
+from hyperspan.cli.options import Overrides, Threads, TrainingDevice, split_names
 from hyperspan.errors import HyperspanError, InputError, require_torch
 
-DataDir = Annotated[Path, typer.Option(help="The folder of corpora and vectors; replaces data/ in configurations.")]
+# -- options: what a name means is the same in all commands ------------------------------------------------------------
+
+DATA_DIR = Path("data")
+DataDir = Annotated[
+    Path,
+    typer.Option(
+        "--data-dir",
+        envvar="HYPERSPAN_DATA",
+        help="The folder of corpora and vectors; replaces data/ in configurations.",
+    ),
+]
+Sentences = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", help="Annotated sentences to measure with. Default: invented ones, as long as those of GENIA."
+    ),
+]
 Rows = Annotated[
     list[str] | None, typer.Option("--rows", help="Only these rows, repeated or separated by commas. Default: all.")
 ]
@@ -29,17 +47,29 @@ Seeds = Annotated[
         help="Random seeds, separated by commas. Default: the seeds of each row, mostly 1,2,3.", show_default=False
     ),
 ]
-Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for models, predictions, results and tables.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")]
 Configs = Annotated[
     Path, typer.Option(help="A folder of configurations. Default: experiments/configs.", show_default=False)
 ]
+Against = Annotated[str, typer.Option(metavar="ROW", help="The row that all others are tested against.")]
 NoTrain = Annotated[
     bool, typer.Option("--no-train", help="Do not train; tabulate finished rows, whatever their configuration.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Retrain started and finished rows.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")]
+Force = Annotated[bool, typer.Option("--force", help="Make again, and overwrite, what is there.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Rows to train at once, each in its own process.")]
 Record = Annotated[bool, typer.Option("--record", help="Add finished rows to experiments/results.")]
 Listed = Annotated[bool, typer.Option("--list", help="Print the progress of each row and exit.")]
+MeasuredThreads = Annotated[int, typer.Option("--threads", min=1, help="Number of CPU threads.")]
+OneDevice = Annotated[Literal["cpu", "cuda"], typer.Option("--device", help="The CPU, or an NVIDIA GPU.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How often each thing is measured.")]
+SpacyPython = Annotated[
+    str | None, typer.Option("--spancat", metavar="PYTHON", help="An interpreter that has spaCy, for its spancat.")
+]
+TokenizerName = Annotated[
+    Literal["split", "words"],
+    typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
@@ -51,6 +81,73 @@ def seeds_of(given: str | None) -> tuple[int, ...]:
     if not parts or not all(part.isdecimal() and len(part) < 10 for part in parts):
         raise InputError(f"--seeds {given!r} is not a list of whole numbers; write for example --seeds 1,2,3")
     return tuple(dict.fromkeys(map(int, parts)))
+
+
+def request_of(
+    data_dir: DataDir = DATA_DIR,
+    rows: Rows = None,
+    seeds: Seeds = None,
+    output: Output = Path("runs"),
+    configs: Configs = CONFIGS,
+    overrides: Overrides = None,
+    against: Against = "",
+    no_train: NoTrain = False,
+    force: Force = False,
+    jobs: Jobs = 1,
+    record: Record = False,
+    spancat: SpacyPython = None,
+    device: TrainingDevice = "auto",
+    threads: Threads = None,
+) -> Request:
+    """What these options ask of a command that trains rows."""
+    return Request(
+        data="",
+        data_dir=data_dir,
+        rows=tuple(split_names(rows)),
+        seeds=seeds_of(seeds),
+        output=output,
+        configs=configs,
+        overrides=tuple(overrides or ()),
+        against=against,
+        train=not no_train,
+        force=force,
+        device=device,
+        threads=threads,
+        jobs=jobs,
+        record=record,
+        python=spancat or sys.executable,
+    )
+
+
+def trains_rows(command: Callable[..., None], **defaults: Any) -> Callable[..., None]:
+    """Make a command with the options of :func:`request_of`, some with other defaults, of one that takes a request."""
+    own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "request"]
+    shared = [
+        one.replace(default=defaults.get(one.name, one.default))
+        for one in inspect.signature(request_of, eval_str=True).parameters.values()
+    ]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        request = request_of(**{one.name: given.pop(one.name) for one in shared})
+        command(request, **given)
+
+    return _with_parameters(with_options, [*own, *shared])
+
+
+def _with_parameters(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """Say which parameters a command has: its options are made of them."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def run_command(command: Callable[..., None], name: str) -> None:
+    """Run a function as a command: ``python -m NAME``."""
+    run_app(lambda: make_single(command), f"python -m {name}")
 
 
 def run_group(package: ModuleType) -> None:
@@ -129,9 +226,7 @@ def command_of(module: ModuleType) -> Callable[..., None]:
 
     parameters = [*inspect.signature(module.run, eval_str=True).parameters.values()]
     parameters.append(inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json))
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
+    return _with_parameters(command, parameters)
 
 
 def lines(figures: Any, indent: str = "") -> Iterator[str]:

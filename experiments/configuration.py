@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from experiments import CONFIGS
-from experiments.cli import make_single
+from experiments.cli import run_command
 from experiments.paper.rows import ROWS
 from experiments.rows import CORPORA, Row
 from experiments.settings import config_of
 from experiments.study.studies import STUDIES
-from hyperspan.cli import run_app
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 
@@ -47,4 +46,4 @@ def print_configuration(name: Annotated[str, typer.Argument(help="CORPUS/NAME, a
 
 
 if __name__ == "__main__":
-    run_app(lambda: make_single(print_configuration), "python -m experiments.configuration")
+    run_command(print_configuration, "experiments.configuration")

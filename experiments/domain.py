@@ -7,7 +7,6 @@ Needs no torch.
 
 from __future__ import annotations
 
-import os
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from experiments.cli import run_module
-from experiments.speed.bundled import CORPORA, DATA
+from experiments.cli import DATA_DIR, DataDir, run_module
+from experiments.speed.bundled import CORPORA
 from experiments.speed.texts import running_text
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import InputError
@@ -139,15 +138,12 @@ def measure(model: str, corpora: dict[str, list[Stretch]]) -> dict[str, Any]:
 
 
 def run(
-    data: Annotated[
-        Path | None, typer.Option(help=f"The folder of the corpora. Default: ${DATA}, or data/ where there is one.")
-    ] = None,
+    data_dir: DataDir = DATA_DIR,
     part: Annotated[Literal["dev", "test"], typer.Option(help="The part of the corpora.")] = "test",
 ) -> dict[str, Any]:
-    folder = data or Path(os.environ.get(DATA, "data"))
-    files = {name: folder / pattern.format(part) for name, pattern in FILES.items()}
+    files = {name: data_dir / pattern.format(part) for name, pattern in FILES.items()}
     if missing := [path for path in files.values() if not path.is_file()]:
-        raise InputError(f"{missing[0]} is not there; name the folder of the corpora with --data")
+        raise InputError(f"{missing[0]} is not there; name the folder of the corpora with --data-dir")
     corpora = {name: stretches(path) for name, path in files.items()}
     models = [name for name in bundled_models() if CORPORA.get(name, name) in FILES]
     return {

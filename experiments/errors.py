@@ -1,18 +1,20 @@
-"""Which mentions inside another a model finds, and why not the others: `python -m experiments.errors MODEL DEV TRAIN`.
+"""Which mentions inside another a model finds, and why not the others.
 
 Prints the tables of docs/results/errors.md. An inner mention is one that another gold mention of its sentence contains,
-with more words. TRAIN is the corpus that the model was trained on: what its annotators did with the same strings bounds
-what can be learnt.
+with more words. What the annotators of the training corpus did with the same strings
+bounds what can be learnt.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import typer
+
+from experiments.cli import run_command
 from hyperspan import load
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.types import Mention, Sentence
@@ -257,7 +259,15 @@ def seen(inside: Mapping[str, tuple[int, int]]) -> Callable[[Inner], str]:
     return name
 
 
-def main(model: str, dev: str, train: str) -> None:
+def report(
+    model: Annotated[str, typer.Argument(help="A bundled model, or the folder of a model.")],
+    dev: Annotated[str, typer.Argument(help="The corpus in which mentions are found.")],
+    train: Annotated[str, typer.Argument(help="The corpus of which the model learned.")],
+) -> None:
+    """Say which mentions inside others a model finds, and why not the others.
+
+    Example: python -m experiments.errors genia data/genia/dev.data data/genia/train.data
+    """
     trained = sentences_of(train)
     answers = answers_of(model, sentences_of(dev))
     inner = list(inner_mentions(answers))
@@ -282,4 +292,4 @@ def main(model: str, dev: str, train: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    run_command(report, "experiments.errors")

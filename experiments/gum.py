@@ -1,26 +1,31 @@
 """How good a model is on GUM: by genre, by type, by form of the mention, and from raw text.
 
-    python -m experiments.gum english data/gum/dev.jsonl.gz
-
 The form is read off the corpus's part-of-speech tags: the head of a mention is the last noun or pronoun before its
 first preposition, relative pronoun, comma or verb. A proper noun makes a name, a common noun a nominal mention.
+
+Example: python -m experiments.gum english data/gum/dev.jsonl.gz
 """
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from attrs import evolve
 
+from experiments.cli import run_module
 from hyperspan import load, read_corpus
+from hyperspan.cli.options import Device
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.evaluation import evaluate_model
 from hyperspan.evaluation.counts import Score
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import Mention, Sentence
 
 NOT_FREE = ("essay", "fiction", "letter", "podcast", "whow")
 """The genres under CC BY-NC-SA, of which the bundled model has seen none in training."""
@@ -59,13 +64,16 @@ def score(pairs: Pairs, kept: Callable[[Sentence, Mention], bool] = lambda sente
     return total
 
 
-def row(name: str, found: Score) -> str:
-    return (
-        f"| {name} | {100 * found.precision:.1f} | {100 * found.recall:.1f} | {100 * found.f1:.1f} | {found.gold:,} |"
-    )
+def figures_of(found: Score) -> dict[str, float]:
+    return {"precision": found.precision, "recall": found.recall, "f1": found.f1, "mentions": found.gold}
 
 
-def report(model: str, documents: Sequence[Document], device: str) -> None:
+def run(
+    model: Annotated[str, typer.Argument(help="A bundled model, or the folder of a model.")],
+    corpus: Annotated[Path, typer.Argument(help="A part of GUM with metadata.genre, sentences and tags.")],
+    device: Device = "cpu",
+) -> dict[str, Any]:
+    documents = list(read_corpus(corpus))
     annotator = load(model, device=device)
     scored = evaluate_model(annotator, documents, samples=0)
     pairs: dict[str, Pairs] = defaultdict(list)
@@ -73,31 +81,36 @@ def report(model: str, documents: Sequence[Document], device: str) -> None:
         sentences = with_sentences(gold, Problems()).sentences
         pairs[str(gold.metadata["genre"])] += zip(sentences, found.sentences, strict=True)
     everything = [pair for genre in pairs.values() for pair in genre]
-    print("| | precision | recall | F1 | mentions |\n|---|---:|---:|---:|---:|")
-    print(row("all", score(everything)))
     raw = evaluate_model(annotator, [evolve(document, sentences=()) for document in documents], samples=0).report
-    print(row("all, from raw text", raw.micro))
-    for genre in sorted(pairs):
-        print(row(f"genre: {genre}", score(pairs[genre])))
+    rows = {"all": score(everything), "all, from raw text": raw.micro}
+    rows |= {f"genre: {genre}": score(pairs[genre]) for genre in sorted(pairs)}
     for name, wanted in (("free genres", False), ("other genres", True)):
-        print(row(name, score([pair for genre in pairs if (genre in NOT_FREE) == wanted for pair in pairs[genre]])))
-    for label, found in sorted(scored.report.per_type.items()):
-        print(row(f"type: {label}", found))
+        rows[name] = score([pair for genre in pairs if (genre in NOT_FREE) == wanted for pair in pairs[genre]])
+    rows |= {f"type: {label}": found for label, found in sorted(scored.report.per_type.items())}
     for name in ("name", "nominal", "pronoun", "other"):
-        print(row(f"form: {name}", score(everything, partial(has_form, name))))
-    for kind, found in scored.report.calibration.items():
-        print(f"\nExpected calibration error, {kind}: {found.ece:.3f}", end="")
-    print(f"\nfrom raw text, {', '.join(f'{kind}: {found.ece:.3f}' for kind, found in raw.calibration.items())}")
+        rows[f"form: {name}"] = score(everything, partial(has_form, name))
+    reports = {"as it is cut": scored.report, "from raw text": raw}
+    return {
+        "scores": {name: figures_of(found) for name, found in rows.items()},
+        "expected_calibration_error": {
+            source: {kind: found.ece for kind, found in report.calibration.items()}
+            for source, report in reports.items()
+        },
+    }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("model", help="a bundled model, or a model's folder")
-    parser.add_argument("corpus", help="a part of GUM with metadata.genre, sentences and tags")
-    parser.add_argument("--device", default="cpu")
-    given = parser.parse_args()
-    report(given.model, list(read_corpus(given.corpus)), given.device)
+def table(figures: dict[str, Any]) -> Iterator[str]:
+    """The figures as Markdown."""
+    yield "| | precision | recall | F1 | mentions |"
+    yield "|---|---:|---:|---:|---:|"
+    for name, one in figures["scores"].items():
+        percents = " | ".join(f"{100 * one[key]:.1f}" for key in ("precision", "recall", "f1"))
+        yield f"| {name} | {percents} | {one['mentions']:,} |"
+    yield ""
+    for source, errors in figures["expected_calibration_error"].items():
+        listed = ", ".join(f"{kind}: {error:.3f}" for kind, error in errors.items())
+        yield f"Expected calibration error, {source}: {listed}"
 
 
 if __name__ == "__main__":
-    main()
+    run_module(sys.modules[__name__], "experiments.gum")

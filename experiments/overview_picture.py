@@ -5,7 +5,6 @@ It needs chromium and playwright.
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from attrs import evolve
 from playwright.sync_api import sync_playwright
 
 import hyperspan
+from experiments.cli import Output, run_command
 from hyperspan.render.html import render_html
 
 SENTENCES = {
@@ -37,10 +37,8 @@ def page() -> str:
     return re.sub("</style>", f"{STYLE}</style>", render_html(documents), count=1)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", "-o", type=Path, default=Path("docs/images/overview.png"))
-    given = parser.parse_args()
+def draw(output: Output = Path("docs/images/overview.png")) -> None:
+    """Draw the picture of README."""
     browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "overview.html"
@@ -48,9 +46,9 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": WIDTH, "height": 200}, device_scale_factor=2, color_scheme="light")
         tab.goto(file.as_uri())
-        tab.screenshot(path=given.output, full_page=True)
+        tab.screenshot(path=output, full_page=True)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    run_command(draw, "experiments.overview_picture")

@@ -1,9 +1,8 @@
-"""Pictures of the page for the documentation: python -m experiments.screenshots [FOLDER]"""
+"""Pictures of the page for the documentation."""
 
 from __future__ import annotations
 
 import io
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from experiments.cli import Output, run_command
 from hyperspan.runtime.loading import load
 from hyperspan.serve.models import places
 from tests.serve.page.labeller import Labelling, press
@@ -28,8 +28,8 @@ TO_LABEL = (
 )
 
 
-def main(folder: str = "docs/images") -> None:
-    target = Path(folder)
+def take_all(output: Output = Path("docs/images")) -> None:
+    """Take the pictures of the page that the docs show."""
     with running(annotators={name: load(name) for name in places(())}) as server, browsing() as browser:
         for name, options in {
             "page": DESKTOP,
@@ -38,12 +38,12 @@ def main(folder: str = "docs/images") -> None:
         }.items():
             page = opened(browser, server.url, **options)
             page.locator("#result .tag").first.click()
-            take(page, target / f"{name}.png")
+            take(page, output / f"{name}.png")
         page = opened(browser, server.url, **DESKTOP)
         page.locator("#tab-hypergraph").click()
         page.locator("#canvas svg").wait_for()
-        take(page, target / "page-hypergraph.png")
-        label(browser, target / "label.png")
+        take(page, output / "page-hypergraph.png")
+        label(browser, output / "label.png")
 
 
 def label(browser: Browser, target: Path) -> None:
@@ -79,4 +79,4 @@ def take(page: Page, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    run_command(take_all, "experiments.screenshots")

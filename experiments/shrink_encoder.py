@@ -1,28 +1,26 @@
 """Makes a smaller encoder: without the subwords that texts do not need, and with weights in 16 bits.
 
-    python -m experiments.shrink_encoder data/minilm data/minilm-small --keep 1 data/genia/*.data --keep 40 text/
-
-Kept are special subwords, the characters of European scripts, and the subwords that occur at least as often as a
-`--keep` says in its texts. Words that have others are cut into smaller ones. For encoders with a WordPiece tokenizer,
-such as BERT and MiniLM.
+Words with subwords that are not kept are cut into smaller ones. For encoders with a WordPiece tokenizer, such as BERT
+and MiniLM.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
+from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from safetensors.numpy import load_file, save_file
 
+from experiments.cli import Force, Output, run_command
 from experiments.pretraining.processes import useful_processes
 from experiments.pretraining.stream import SubwordEncoder, read_stream
 from experiments.pretraining.texts import find_texts
-from hyperspan.errors import HyperspanError, InputError
+from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.text.tokens import TOKENIZERS, Tokenizer
@@ -31,43 +29,48 @@ EUROPEAN = 0x500
 """Characters below are Latin, Greek and Cyrillic letters, digits and signs."""
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("encoder", type=Path, help="a folder with config.json, model.safetensors and tokenizer.json")
-    parser.add_argument("output", help="a folder that is not there yet")
-    parser.add_argument(
-        "--keep", nargs="+", action="append", required=True, metavar=("COUNT", "TEXT"), help="repeat for other texts"
-    )
-    return parser.parse_args()
+def shrink(
+    encoder: Annotated[Path, typer.Argument(help="A folder with config.json, model.safetensors and tokenizer.json.")],
+    output: Output,
+    keep: Annotated[list[str], typer.Option(metavar="COUNT=TEXT", help="Repeat for other texts.")],
+    force: Force = False,
+) -> None:
+    """Make a smaller encoder: without the subwords that texts do not need, and with weights in 16 bits.
 
+    Kept are special subwords, the characters of European scripts, and the subwords that occur at least as often as a
+    --keep says in its text.
 
-def main(given: argparse.Namespace) -> str:
-    """Writes the smaller encoder; returns a summary."""
-    config = json.loads((given.encoder / "config.json").read_text("utf-8"))
-    tokenizer = json.loads((given.encoder / "tokenizer.json").read_text("utf-8"))
+    Example: python -m experiments.shrink_encoder data/minilm -o data/minilm-small --keep 1=data/genia/train.data
+    --keep 40=text/
+    """
+    config = json.loads((encoder / "config.json").read_text("utf-8"))
+    tokenizer = json.loads((encoder / "tokenizer.json").read_text("utf-8"))
     if tokenizer["model"]["type"] != "WordPiece":
-        raise InputError(
-            f"{given.encoder} has a tokenizer of type {tokenizer['model']['type']}; name one with WordPiece"
-        )
+        raise InputError(f"{encoder} has a tokenizer of type {tokenizer['model']['type']}; name one with WordPiece")
     size, vocabulary = config["vocab_size"], tokenizer["model"]["vocab"]
-    description, _ = read_pretrained(str(given.encoder))
-    counts = [(int(least), subword_counts(given.encoder, description, texts)) for least, *texts in given.keep]
+    description, _ = read_pretrained(str(encoder))
+    texts: dict[int, list[str]] = defaultdict(list)
+    for least, _, text in (one.partition("=") for one in keep):
+        texts[int(least)].append(text)
+    counts = [(least, subword_counts(encoder, description, some)) for least, some in texts.items()]
     kept = chosen(tokenizer, counts)
-    with Target(given.output).open_folder() as folder:
-        write_tokenizer(given.encoder, folder, tokenizer, kept)
+    with Target(str(output), force).open_folder() as folder:
+        write_tokenizer(encoder, folder, tokenizer, kept)
         new = {old: number for number, old in enumerate(kept)}
         config |= {"vocab_size": len(kept), "pad_token_id": new.get(config.get("pad_token_id")), "dtype": "float16"}
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
         weights = {
             name: (tensor[kept] if tensor.shape[:1] == (size,) else tensor).astype(np.float16)
-            for name, tensor in load_file(given.encoder / "model.safetensors").items()
+            for name, tensor in load_file(encoder / "model.safetensors").items()
             if "pooler" not in name and "position_ids" not in name
         }
         save_file(weights, folder / "model.safetensors", {"format": "pt"})
         (folder / "model.safetensors").chmod(0o644)
     total = np.sum([count for _, count in counts], axis=0)
     lost = 1 - total[kept].sum() / total.sum()
-    return f"kept {len(kept):,} of {len(vocabulary):,} subwords; {lost:.2%} of those in the texts are cut into smaller ones"
+    print(
+        f"kept {len(kept):,} of {len(vocabulary):,} subwords; {lost:.2%} of those in the texts are cut into smaller ones"
+    )
 
 
 def subword_counts(encoder: Path, description: dict[str, Any], texts: list[str]) -> np.ndarray:
@@ -112,7 +115,4 @@ def write_tokenizer(source: Path, folder: Path, tokenizer: dict[str, Any], kept:
 
 
 if __name__ == "__main__":
-    try:
-        print(main(arguments()))
-    except HyperspanError as error:
-        sys.exit(str(error))
+    run_command(shrink, "experiments.shrink_encoder")

@@ -1,4 +1,4 @@
-"""How good and how fast sentence splitting is: ``python -m experiments.splitters [--data FOLDER] [--models]``.
+"""How good and how fast sentence splitting is.
 
 The text is GUM's dev and test sets: 15 genres, a paragraph a line, with gold sentences. F1 is of the positions where
 sentences start, by genre. "Wrapped" is the same text wrapped at 72 columns. Splitters that are installed are compared,
@@ -10,24 +10,22 @@ of each splitter.
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import json
 import re
 import sys
 import textwrap
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+import typer
 
 import hyperspan
+from experiments.cli import DATA_DIR, DataDir, run_module
 from experiments.speed.texts import running_texts
 from hyperspan.corpora import read_corpus
+from hyperspan.errors import InputError
 from hyperspan.text import tokenize
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Sentence, Span
@@ -162,16 +160,14 @@ def model_f1(name: str, splitter: Splitter, documents: Sequence[Document]) -> fl
     return 2 * right / (found + gold)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="folder with gum/, genia/ and litbank/")
-    parser.add_argument("--models", action="store_true", help="also the F1 of the bundled models")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    needed = ["gum/dev.jsonl.gz", "gum/test.jsonl.gz", *(MODELS.values() if given.models else ())]
-    if absent := [name for name in needed if not (given.data / name).is_file()]:
-        parser.error(f"{given.data} has no {', '.join(absent)}; name the folder of the corpora with --data")
-    corpus = [document for part in ("dev", "test") for document in read_corpus(given.data / "gum" / f"{part}.jsonl.gz")]
+def run(
+    data_dir: DataDir = DATA_DIR,
+    models: Annotated[bool, typer.Option("--models", help="Also the F1 of the bundled models.")] = False,
+) -> dict[str, Any]:
+    needed = ["gum/dev.jsonl.gz", "gum/test.jsonl.gz", *(MODELS.values() if models else ())]
+    if absent := [name for name in needed if not (data_dir / name).is_file()]:
+        raise InputError(f"{data_dir} has no {', '.join(absent)}; name the folder of the corpora with --data-dir")
+    corpus = [document for part in ("dev", "test") for document in read_corpus(data_dir / "gum" / f"{part}.jsonl.gz")]
     rows: dict[str, dict[str, Any]] = {}
     for name, splitter in splitters().items():
         row: dict[str, Any] = {}
@@ -180,31 +176,27 @@ def main() -> None:
             lowest = min(genres, key=lambda genre: genres[genre])
             row[kind] = {"mean": sum(genres.values()) / len(genres), "lowest": lowest, "genres": genres}
         row["million characters a second"] = million_characters_a_second(splitter, corpus)
-        if given.models:
-            for model, file in MODELS.items():
-                row[f"F1 of {model}"] = 100 * model_f1(model, splitter, running_texts(given.data / file))
+        for model, file in MODELS.items() if models else ():
+            row[f"F1 of {model}"] = 100 * model_f1(model, splitter, running_texts(data_dir / file))
         rows[name] = row
-    if given.json:
-        print(json.dumps(rows, indent=2))
-    else:
-        Console().print(table_of(rows))
+    return rows
 
 
-def table_of(rows: dict[str, dict[str, Any]]) -> Table:
-    table = Table("splitter", "mean", "lowest genre", "wrapped", "lowest genre", "M characters/s")
+def table(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """The figures as Markdown."""
     models = [key for key in next(iter(rows.values())) if key.startswith("F1")]
-    for model in models:
-        table.add_column(model)
+    header = ("splitter", "mean", "lowest genre", "wrapped", "lowest genre", "M characters/s", *models)
+    yield f"| {' | '.join(header)} |"
+    yield f"|---|{'---:|' * (len(header) - 1)}"
     for name, row in rows.items():
         cells = [
             cell
             for kind in (row["as it is"], row["wrapped"])
             for cell in (f"{kind['mean']:.3f}", f"{kind['lowest']} {kind['genres'][kind['lowest']]:.2f}")
         ]
-        speed = f"{row['million characters a second']:.2f}"
-        table.add_row(name, *cells, speed, *(f"{row[model]:.2f}" for model in models))
-    return table
+        cells += [f"{row[key]:.2f}" for key in ("million characters a second", *models)]
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
-    main()
+    run_module(sys.modules[__name__], "experiments.splitters")

@@ -18,12 +18,11 @@ import typer
 
 from experiments.cli import new_app
 from hyperspan.cli import run_app
+from hyperspan.cli.options import Seed
 from hyperspan.files import open_text
 from hyperspan.nn.vectors import read_vectors
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.training.data import read_sentences
-
-Seed = Annotated[int, typer.Option(help="The seed of what is drawn.")]
 
 # -- variations of a corpus -----------------------------------------------------------------------------------------
 

@@ -14,18 +14,17 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
 
-from experiments.cli import make_single
+from experiments.cli import Force, Output, Resume, TokenizerName, run_command
 from experiments.pretraining.display import RunDisplay
 from experiments.pretraining.processes import map_parts, useful_processes
 from experiments.pretraining.texts import Lines, find_texts, parts_of, token_lines
-from hyperspan.cli import run_app
-from hyperspan.cli.options import Force, Threads
+from hyperspan.cli.options import Seed, Threads
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.files import Target
 from hyperspan.kernels.threads import cpu_count
@@ -252,10 +251,7 @@ def train(
         list[str],
         typer.Argument(help="Text files (.txt, .txt.gz, .txt.xz), folders of them, or corpora (labels are ignored)."),
     ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The file to write: .npz (16-bit), .txt or .vec, optionally with .gz."),
-    ],
+    output: Output,
     dimension: Annotated[int, typer.Option(min=1, max=10_000, help="Dimension of the vectors.")] = 200,
     window: Annotated[int, typer.Option(min=1, help="Context size: words to predict on each side.")] = 5,
     negative: Annotated[int, typer.Option(min=1, help="Negative samples per predicted word.")] = 8,
@@ -264,10 +260,7 @@ def train(
     sample: Annotated[
         float, typer.Option(min=0, help="Subsample words whose relative frequency is higher than this.")
     ] = 1e-4,
-    tokenizer: Annotated[
-        Literal["split", "words"],
-        typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
-    ] = "words",
+    tokenizer: TokenizerName = "words",
     cased: Annotated[bool, typer.Option("--cased", help="Do not lowercase words.")] = False,
     most: Annotated[int | None, typer.Option(min=0, help="Write only this many of the most frequent words.")] = None,
     words: Annotated[
@@ -285,18 +278,15 @@ def train(
             help="Rescale the vectors to this standard deviation (the default is that of GloVe); 0 does not rescale.",
         ),
     ] = 0.45,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Random seed; with --threads 1 the same seed gives the same vectors.")
-    ] = 1,
+    seed: Seed = 1,
     threads: Threads = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume a stopped run after its last finished epoch.")
-    ] = False,
+    resume: Resume = False,
     force: Force = False,
 ) -> None:
     """Train word vectors on unlabelled text with skip-gram (word2vec).
 
-    To train with them, set words.vectors to the file. Needs gensim.
+    The file ends in .npz (16-bit), .txt or .vec, perhaps with .gz. To train with it, set words.vectors to it. The same
+    seed gives the same vectors with --threads 1. A stopped run resumes after its last finished epoch. Needs gensim.
 
     Example: python -m experiments.word_vectors text/ -o vectors.npz --most 50000 --words train.jsonl
     """
@@ -321,4 +311,4 @@ def train(
 
 
 if __name__ == "__main__":
-    run_app(lambda: make_single(train), "python -m experiments.word_vectors")
+    run_command(train, "experiments.word_vectors")

@@ -12,9 +12,21 @@ import click
 import pytest
 import typer
 
-from experiments import domain, speed, word_vectors
+from experiments import (
+    bundled_vectors,
+    configuration,
+    domain,
+    errors,
+    gum,
+    speed,
+    splitters,
+    student_texts,
+    word_vectors,
+)
 from experiments.cli import make_command, make_group, make_single
-from experiments.paper.__main__ import make_command as make_paper
+from experiments.english import caution, corpora, free_genres, make, plain, report
+from experiments.golden.__main__ import app as golden
+from experiments.paper.__main__ import paper
 from experiments.pretraining.__main__ import pretrain
 from experiments.study.__main__ import make_app as make_study
 from hyperspan.cli import make_app
@@ -63,15 +75,32 @@ def test_documentation_commands_have_the_options_shown() -> None:
     assert wrong == []
 
 
+REPORTS = {"domain": domain, "gum": gum, "splitters": splitters}
+EXPERIMENT = {
+    "paper": paper,
+    "pretraining": pretrain,
+    "word_vectors": word_vectors.train,
+    "configuration": configuration.print_configuration,
+    "bundled_vectors": bundled_vectors.make,
+    "errors": errors.report,
+    "english.caution": caution.be_cautious,
+    "english.corpora": corpora.make,
+    "english.free_genres": free_genres.keep_free,
+    "english.make": make.make,
+    "english.plain": plain.write,
+    "english.report": report.report,
+}
+
+
 def experiments() -> click.Group:
-    """What can be run as `python -m experiments.NAME`, apart from scripts without options of a command."""
+    """What can be run as `python -m experiments.NAME`."""
     found = {
-        "paper": typer.main.get_command(make_paper()),
         "study": typer.main.get_group(make_study()),
         "speed": typer.main.get_group(make_group(speed, speed.COMMANDS)),
-        "domain": typer.main.get_command(make_command(domain)),
-        "pretraining": typer.main.get_command(make_single(pretrain)),
-        "word_vectors": typer.main.get_command(make_single(word_vectors.train)),
+        "golden": typer.main.get_group(golden),
+        "student_texts": typer.main.get_group(student_texts.make_app()),
+        **{name: typer.main.get_command(make_command(one)) for name, one in REPORTS.items()},
+        **{name: typer.main.get_command(make_single(one)) for name, one in EXPERIMENT.items()},
     }
     return click.Group(commands=found)  # type: ignore[arg-type]
 

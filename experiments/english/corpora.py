@@ -1,8 +1,6 @@
 """Corpora for the bundled model `english`: names with labels of their own, and copies in lower case and capitals.
 
-    python -m experiments.english.corpora ../shared/data data/english --free data/gum/free.jsonl.gz
-
-The first folder holds `gum`, `amalgum` and `names` (JSON Lines, and four lines a sentence). The second folder gets:
+The folder of corpora holds `gum`, `amalgum` and `names` (JSON Lines, and four lines a sentence). The output gets:
 
 - `names.jsonl.gz`: sentences of the names corpora. Names have the labels `person-name`, `place-name` and
   `organization-name`, and all of them are annotated. A name that surely is a whole noun phrase is a sure mention of its
@@ -18,15 +16,18 @@ The first folder holds `gum`, `amalgum` and `names` (JSON Lines, and four lines 
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from attrs import evolve
 
+from experiments.cli import DATA_DIR, DataDir, Output, run_command
 from hyperspan import AnnotationScope, Document, Mention, Sentence, write_corpus
+from hyperspan.cli.options import Seed
 from hyperspan.corpora.documents import document_of
 from hyperspan.training.data import read_sentences
 
@@ -184,39 +185,42 @@ def names_of(folder: Path, corpora: Sequence[str], complete: bool, chance: rando
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpora", type=Path, help="the folder of gum, amalgum and names")
-    parser.add_argument("target", type=Path, help="the folder to write")
-    parser.add_argument("--free", type=Path, required=True, help="the free genres of GUM (scripts/gum_free_genres.py)")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    given.target.mkdir(parents=True, exist_ok=True)
-    chance = random.Random(given.seed)
-    names = names_of(given.corpora / "names", COMPLETE, True, chance)
-    write(names, given.target / "names.jsonl.gz")
-    sure = names_of(given.corpora / "names", SURE, False, chance)
-    write(sure, given.target / "names-sure.jsonl.gz")
+def make(
+    free: Annotated[Path, typer.Option(help="The free genres of GUM, of experiments.english.free_genres.")],
+    data_dir: DataDir = DATA_DIR,
+    output: Output = Path("data/english-corpora"),
+    seed: Seed = 1,
+) -> None:
+    """Make the corpora of `english` from those in a folder with gum, amalgum and names.
+
+    Example: python -m experiments.english.corpora --free data/gum/free.jsonl.gz
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    chance = random.Random(seed)
+    names = names_of(data_dir / "names", COMPLETE, True, chance)
+    write(names, output / "names.jsonl.gz")
+    sure = names_of(data_dir / "names", SURE, False, chance)
+    write(sure, output / "names-sure.jsonl.gz")
     scope = AnnotationScope(types=map(name_label, TYPES))
-    dev = read_sentences(str(given.corpora / "names" / "uner.dev.jsonl.gz"))
+    dev = read_sentences(str(data_dir / "names" / "uner.dev.jsonl.gz"))
     named = (Sentence(one.tokens, names_in(one), annotated=scope) for one in dev)
-    write(named, given.target / "names.dev.jsonl.gz")
-    gum = [with_names_by_tags(sentence) for sentence in read_sentences(str(given.free))]
-    write(gum, given.target / "gum.jsonl.gz")
+    write(named, output / "names.dev.jsonl.gz")
+    gum = [with_names_by_tags(sentence) for sentence in read_sentences(str(free))]
+    write(gum, output / "gum.jsonl.gz")
     silver = [
         evolve(sentence, annotated=AnnotationScope(types=TEN))
-        for path in sorted((given.corpora / "amalgum").glob("*.data.gz"))
+        for path in sorted((data_dir / "amalgum").glob("*.data.gz"))
         for sentence in read_sentences(str(path))
     ]
     dates = [found for one in silver if (found := with_date_as_number(one, chance)) is not None]
-    write(chance.sample(dates, min(len(dates), DATES)), given.target / "dates.jsonl.gz")
+    write(chance.sample(dates, min(len(dates), DATES)), output / "dates.jsonl.gz")
     sources = {"gum": gum, "amalgum": silver, "names": names}
     cases = [one for source, found in sources.items() for one in chosen(found, CASES[source], chance)]
-    write(cases, given.target / "cases.jsonl.gz")
-    write(chance.sample(silver, min(len(silver), SILVER)), given.target / "silver.jsonl.gz")
+    write(cases, output / "cases.jsonl.gz")
+    write(chance.sample(silver, min(len(silver), SILVER)), output / "silver.jsonl.gz")
 
 
 TEN = (*TYPES, "object", "event", "time", "abstract", "animal", "plant", "substance")
 
 if __name__ == "__main__":
-    main()
+    run_command(make, "experiments.english.corpora")

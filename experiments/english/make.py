@@ -1,21 +1,23 @@
 """Make the bundled model `english` from its corpora, in one command.
 
-    python -m experiments.english.make CORPORA VECTORS --start runs/gum-student
-
-CORPORA is a folder with gum, amalgum and names, VECTORS glove6B_100d_subset_f16.npz. `--start` is a model of
-`experiments/configs/gum/student.toml`, whose teachers want a GPU. The rest takes about 40 minutes on two CPU cores.
-What is there already is not made again, and training resumes. The model is in runs/english-small;
+The word vectors are glove6B_100d_subset_f16.npz. `--start` is a model of `experiments/configs/gum/student.toml`, whose
+teachers want a GPU. The rest takes about 40 minutes on two CPU cores. The model is in runs/english-small;
 `src/hyperspan/pretrained/english` also has its card and README.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli import DATA_DIR, DataDir, run_command
+from hyperspan.cli.options import Threads
 
 WORDS = 14_500
 """Words without training that the model keeps of those that have vectors: more would make it larger than 10 MB."""
@@ -27,33 +29,29 @@ Step = tuple[Path, list[str]]
 """What a step makes, and its command."""
 
 
+def ours(name: str) -> list[str]:
+    """A command of this folder."""
+    return [sys.executable, "-m", f"experiments.english.{name}"]
+
+
 def steps(data: Path, start: str, threads: int) -> Iterator[Step]:
-    python, hyperspan = [sys.executable], [sys.executable, "-m", "hyperspan"]
+    hyperspan = [sys.executable, "-m", "hyperspan"]
     made, runs = Path("data/english-corpora"), Path("runs")
     free = Path("data/gum/free.jsonl.gz")
     dev = ["data/gum/dev.jsonl.gz", str(made / "names.dev.jsonl.gz")]
-    yield free, [*python, "scripts/gum_free_genres.py", str(data / "gum/train.jsonl.gz"), str(free)]
-    corpora = [*python, "-m", "experiments.english.corpora", str(data), str(made), "--free", str(free)]
+    yield free, [*ours("free_genres"), str(data / "gum/train.jsonl.gz"), "--output", str(free)]
+    corpora = [*ours("corpora"), "--data-dir", str(data), "--output", str(made), "--free", str(free)]
     yield made / "silver.jsonl.gz", corpora
-    yield made / "plain.train.jsonl", [*python, "-m", "experiments.english.plain", str(made)]
+    yield made / "plain.train.jsonl", [*ours("plain"), "--output", str(made)]
     model, cautious, calibrated, small = (
         runs / name for name in ("english", "english-cautious", "english-calibrated", "english-small")
     )
-    train = [
-        *hyperspan,
-        "train",
-        "experiments/configs/gum/english.toml",
-        "--output",
-        str(model),
-        "--start",
-        start,
-        "--threads",
-        str(threads),
-    ]
+    train = [*hyperspan, "train", "experiments/configs/gum/english.toml", "--output", str(model)]
+    train += ["--start", start, "--threads", str(threads)]
     if (model / "checkpoint.safetensors").exists():
         train.append("--resume")
     yield model / "README.md", train
-    caution = [*python, "-m", "experiments.english.caution", str(model), str(cautious), "--bias", str(BIAS)]
+    caution = [*ours("caution"), str(model), "--output", str(cautious), "--bias", str(BIAS)]
     yield cautious, caution
     yield calibrated, [*hyperspan, "calibrate", str(cautious), *dev, "--output", str(calibrated)]
     yield small, [*hyperspan, "compact", str(calibrated), str(small), "--words", str(WORDS)]
@@ -61,20 +59,23 @@ def steps(data: Path, start: str, threads: int) -> Iterator[Step]:
     yield runs / "profiled", [*hyperspan, "profile", str(small), gold, "--dev", dev[0], "--output", "runs/profiled"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="the folder of gum, amalgum and names")
-    parser.add_argument("vectors", type=Path, help="the word vectors of GloVe")
-    parser.add_argument(
-        "--start", required=True, help="a model of hyperspan train experiments/configs/gum/student.toml"
-    )
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args()
+def make(
+    vectors: Annotated[Path, typer.Argument(help="The word vectors of GloVe.")],
+    start: Annotated[str, typer.Option(help="A model of hyperspan train experiments/configs/gum/student.toml.")],
+    data_dir: DataDir = DATA_DIR,
+    threads: Threads = None,
+) -> None:
+    """Make the bundled model `english` from the corpora of a folder with gum, amalgum and names.
+
+    What is there already is not made again, and training resumes.
+
+    Example: python -m experiments.english.make VECTORS --data-dir CORPORA --start runs/gum-student
+    """
     Path("data/gum").mkdir(parents=True, exist_ok=True)
-    for source, name in ((given.data / "gum/dev.jsonl.gz", "gum/dev.jsonl.gz"), (given.vectors, VECTORS)):
+    for source, name in ((data_dir / "gum/dev.jsonl.gz", "gum/dev.jsonl.gz"), (vectors, VECTORS)):
         if not (Path("data") / name).exists():
             (Path("data") / name).symlink_to(source.resolve())
-    for made, command in steps(given.data, given.start, given.threads):
+    for made, command in steps(data_dir, start, threads or os.cpu_count() or 1):
         if made.exists():
             print(f"{made} is there", file=sys.stderr)
             continue
@@ -84,4 +85,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(make, "experiments.english.make")

@@ -1,7 +1,5 @@
 """Invented texts of numbers, tables, addresses, code and the like, each with its mentions.
 
-    python -m experiments.english.plain data/english     # writes plain.train.jsonl and plain.held.jsonl
-
 Models that know running text find people and times in part numbers. These texts teach `english` better: of every kind
 the first, third, ... text is for training, the others are held back to test it.
 
@@ -15,11 +13,11 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from experiments.cli import Output, run_command
 from hyperspan import Document, Mention, write_corpus
 
 TEXTS = Path(__file__).with_name("plain.txt")
@@ -121,14 +119,14 @@ def other_time(number: str, chance: random.Random) -> str:
     return f"{chance.randint(1, 12):02}" if len(number) == 2 else str(chance.randint(1, 9))
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
+def write(output: Output = Path("data/english-corpora")) -> None:
+    """Write the texts into a folder: plain.train.jsonl and plain.held.jsonl."""
+    output.mkdir(parents=True, exist_ok=True)
     chance = random.Random(1)
     copies = (with_other_digits(document, chance) for _ in range(COPIES) for document in documents("train"))
-    write_corpus(copies, folder / "plain.train.jsonl", force=True)
-    write_corpus(documents("held"), folder / "plain.held.jsonl", force=True)
+    write_corpus(copies, output / "plain.train.jsonl", force=True)
+    write_corpus(documents("held"), output / "plain.held.jsonl", force=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(write, "experiments.english.plain")

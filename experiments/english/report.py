@@ -1,7 +1,5 @@
 """How good `english` is beyond GUM: names, lower case and capitals, texts of numbers and tables.
 
-    python -m experiments.english.report english ../shared/data
-
 - Names of web text, tweets and Wikipedia, on the dev parts of the names corpora. A name counts as found if a mention of
   its type ends where the name ends and begins at or before its start: without `--names`, with it, or in one of the two.
 - F1 on GUM dev as it is written, in lower case and in capitals, and the same for names.
@@ -10,11 +8,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from experiments.cli import DATA_DIR, DataDir, run_command
 from hyperspan import Document, Mention, Sentence, load
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.tables import Section, print_sections
@@ -126,15 +127,15 @@ def plain_section(annotator: Annotator, gold: Sequence[Document]) -> Section:
     return Section("Numbers, tables, addresses", ("", ""), rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a bundled model, or a model's folder")
-    parser.add_argument("data", type=Path, help="the folder of gum and names")
-    given = parser.parse_args()
-    annotator = load(given.model)
+def report(
+    model: Annotated[str, typer.Argument(help="A bundled model, or the folder of a model.")],
+    data_dir: DataDir = DATA_DIR,
+) -> None:
+    """Say how good `english` is beyond GUM; the folder of corpora has gum and names."""
+    annotator = load(model)
     plain = plain_section(annotator, list(documents("held")))
-    print_sections([names_section(annotator, given.data), cases_section(annotator, given.data), plain], markdown=True)
+    print_sections([names_section(annotator, data_dir), cases_section(annotator, data_dir), plain], markdown=True)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(report, "experiments.english.report")

@@ -14,33 +14,36 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import DATA_DIR, DataDir, Output, new_app
 from experiments.golden.comparison import CHANGES, RECORD, Record, read_changes
 from experiments.golden.comparison import compare as compare_records
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+app = new_app(no_args_is_help=True, help=__doc__)
 Quick = Annotated[bool, typer.Option(help="Only two bundled models and three kinds: seconds instead of a minute.")]
 Changes = Annotated[Path, typer.Option(help="The intended changes.")]
 
 
 @app.command()
 def write(
-    out: Annotated[Path, typer.Argument(help="The file to write.")] = RECORD,
+    output: Output = RECORD,
     quick: Quick = False,
-    corpora: Annotated[Path | None, typer.Option(help="A folder of corpora, to record 200 sentences of each.")] = None,
+    corpora: Annotated[bool, typer.Option("--corpora", help="Also record 200 sentences of four corpora.")] = False,
+    data_dir: DataDir = DATA_DIR,
 ) -> None:
-    """Write a record of this checkout; without OUT, the one in the repository."""
+    """Write a record of this checkout; without --output, the one in the repository."""
     from experiments.golden.record import write as write_record
 
-    if out == RECORD and (quick or corpora):
+    if output == RECORD and (quick or corpora):
         raise typer.BadParameter("the record in the repository is whole and has no corpora; name another file")
     started = time.perf_counter()
-    record = write_record(out, quick=quick, corpora=corpora)
+    record = write_record(output, quick=quick, corpora=data_dir if corpora else None)
     seconds = time.perf_counter() - started
-    size = out.stat().st_size
+    size = output.stat().st_size
     print(
-        f"golden: wrote {len(record.entries):,} entries to {out}, {size:,} bytes, in {seconds:.1f} s", file=sys.stderr
+        f"golden: wrote {len(record.entries):,} entries to {output}, {size:,} bytes, in {seconds:.1f} s",
+        file=sys.stderr,
     )
-    if out == RECORD and read_changes(CHANGES):
+    if output == RECORD and read_changes(CHANGES):
         print(f"golden: now empty {CHANGES.name}; its changes are in the record", file=sys.stderr)
 
 
@@ -60,7 +63,7 @@ def check(quick: Quick = False) -> None:
     """Write a record to a temporary file and compare the one in the repository with it."""
     with tempfile.TemporaryDirectory() as place:
         new = Path(place, RECORD.name)
-        write(new, quick=quick, corpora=None)
+        write(new, quick=quick)
         compare(RECORD, new, changes=CHANGES)
 
 

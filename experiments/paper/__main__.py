@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from experiments import CONFIGS
-from experiments.cli import (
-    Configs,
-    DataDir,
-    Force,
-    Jobs,
-    Listed,
-    NoTrain,
-    Output,
-    Record,
-    Rows,
-    Seeds,
-    make_single,
-    seeds_of,
-)
-from hyperspan.cli import run_app
-from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
+from experiments.cli import Listed, run_command, trains_rows
+from experiments.request import Request
+from hyperspan.cli.options import Format
 from hyperspan.errors import InputError
 
 
-def paper(
+def reproduce(
+    request: Request,
     table: Annotated[
         Literal["main", "ablation", "paper", "overlap", "speed", "statistics", "ambiguity"] | None,
         typer.Argument(
@@ -36,50 +24,21 @@ def paper(
     ] = None,
     list_: Listed = False,
     data: Annotated[str, typer.Option(help="The corpus: genia or litbank.")] = "genia",
-    data_dir: DataDir = Path("data"),
-    rows: Rows = None,
-    seeds: Seeds = None,
-    output: Output = Path("runs/reproduce"),
-    configs: Configs = CONFIGS,
-    overrides: Overrides = None,
-    against: Annotated[str, typer.Option(help="The row that all others are tested against.")] = "sh-n",
-    no_train: NoTrain = False,
-    force: Force = False,
-    jobs: Jobs = 1,
-    record: Record = False,
-    device: TrainingDevice = "auto",
-    threads: Threads = None,
     format_: Format = "table",
 ) -> None:
     """Reproduce the paper's tables: train and score each row, and print it next to the paper's figures.
 
-    Finished rows are not trained again. Stopped rows resume.
+    Finished rows are not trained again. Stopped rows resume. Models, predictions, results and tables are in the folder
+    of --output.
 
     Example: python -m experiments.paper main --data genia --rows sh-6,sh-n --seeds 1
 
     Example: python -m experiments.paper --list
     """
     from experiments.paper.command import list_rows, make_table
-    from experiments.request import Request
     from experiments.result import recorded_file
 
-    request = Request(
-        data=data,
-        data_dir=data_dir,
-        rows=tuple(split_names(rows)),
-        seeds=seeds_of(seeds),
-        output=output,
-        configs=configs,
-        overrides=tuple(overrides or ()),
-        against=against,
-        train=not no_train,
-        force=force,
-        device=device,
-        threads=threads,
-        jobs=jobs,
-        record=record,
-        recorded=recorded_file("paper", data),
-    )
+    request = replace(request, data=data, recorded=recorded_file("paper", data))
     if list_:
         list_rows(request)
     elif table is None:
@@ -90,10 +49,7 @@ def paper(
         make_table(table, request, format_)
 
 
-def make_command() -> typer.Typer:
-    """Build the command."""
-    return make_single(paper)
-
+paper = trains_rows(reproduce, output=Path("runs/reproduce"), against="sh-n")
 
 if __name__ == "__main__":
-    run_app(make_command, "python -m experiments.paper")
+    run_command(paper, "experiments.paper")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from experiments.cli import make_single
-from hyperspan.cli import run_app
-from hyperspan.cli.options import Force, Threads, TrainingDevice
+from experiments.cli import Force, Output, Resume, TokenizerName, run_command
+from hyperspan.cli.options import Seed, Threads, TrainingDevice
 from hyperspan.errors import require_torch
 from hyperspan.kernels.threads import cpu_count
 
@@ -27,7 +25,7 @@ def pretrain(
         list[str],
         typer.Argument(help="Text files (.txt, .txt.gz, .txt.xz), folders of them, or corpora (labels are ignored)."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the pretrained encoder.")],
+    output: Output,
     epochs: Annotated[
         float | None, typer.Option(help="Number of epochs. Default: 10, or as many as fit into --seconds.")
     ] = None,
@@ -37,19 +35,16 @@ def pretrain(
     length: Annotated[int, typer.Option(min=8, help="Subwords per window.")] = 128,
     masked: Annotated[float, typer.Option(help="Fraction of words to mask.")] = 0.15,
     dropout: Annotated[float | None, typer.Option(min=0, max=0.9, help="Dropout. Default: the encoder's.")] = None,
-    tokenizer: Annotated[
-        Literal["split", "words"],
-        typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
-    ] = "words",
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    tokenizer: TokenizerName = "words",
+    seed: Seed = 1,
     device: TrainingDevice = "auto",
     threads: Threads = None,
     compile_: Annotated[bool, typer.Option("--compile", help="Speed up training on GPUs with torch.compile.")] = False,
     half: Annotated[bool, typer.Option("--half", help="Write 16-bit weights.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
+    resume: Resume = False,
     force: Force = False,
 ) -> None:
-    """Continue pretraining an encoder on unlabelled text, by masked language modelling.
+    """Continue pretraining an encoder on unlabelled text, by masked language modelling, and write it into a folder.
 
     Blank lines in text files separate documents. To train with the encoder, set transformer.name to the output folder.
 
@@ -110,4 +105,4 @@ def _stopped(run: PretrainingRun | None) -> str:
 
 
 if __name__ == "__main__":
-    run_app(lambda: make_single(pretrain), "python -m experiments.pretraining")
+    run_command(pretrain, "experiments.pretraining")

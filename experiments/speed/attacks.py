@@ -25,8 +25,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.speed.measure import ModelName, machine
+from experiments.speed.measure import machine
 from experiments.speed.server import Caller, ServerProcess, ready
+from hyperspan.cli.options import ModelName
 
 LONG_SENTENCE = "IL2" + " x" * 998
 QUOTES = ("“", "«", "'", '?"', "aa.", "a+", "a--", "1.a", "...a", "B\u00a0.", "a ", "\n", "😀")

@@ -26,9 +26,10 @@ import torch
 import typer
 
 from experiments.speed.invented import genia_length
-from experiments.speed.measure import ModelName, machine
+from experiments.speed.measure import machine
 from hyperspan.bulk import Progress, annotate_files
 from hyperspan.bulk.ray_data import annotate_dataset
+from hyperspan.cli.options import ModelName
 from hyperspan.runtime.loading import load
 from hyperspan.types import Document
 

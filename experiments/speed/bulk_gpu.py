@@ -27,7 +27,8 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.speed.measure import Device, machine
+from experiments.cli import OneDevice
+from experiments.speed.measure import machine
 from hyperspan.bulk.folder import folder_at
 from hyperspan.bulk.inputs import find_inputs
 from hyperspan.bulk.plan import ShardLimits
@@ -204,7 +205,7 @@ def _in_a_process(run: BulkRun, compared: int = 0) -> dict[str, Any]:
 
 
 def run(
-    device: Device = "cpu",
+    device: OneDevice = "cpu",
     model: Annotated[
         list[str] | None, typer.Option(help="A bundled model, or the folder of one; several in turn. Default: genia.")
     ] = None,

@@ -21,10 +21,11 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.cli import DATA_DIR, DataDir, MeasuredThreads, Rounds, SpacyPython
 from experiments.processor import processor
 from experiments.spancat import Spancat, spancat_workers
 from experiments.speed.invented import invented_sentences
-from experiments.speed.measure import Rounds, in_turns, median_ratio, sentence_latency
+from experiments.speed.measure import in_turns, median_ratio, sentence_latency
 from experiments.speed.texts import running_texts
 from hyperspan.corpora import Problems, read_corpus
 from hyperspan.corpora.documents import with_sentences
@@ -37,8 +38,6 @@ from hyperspan.runtime.folders import bundled_models
 from hyperspan.runtime.loading import load
 from hyperspan.types import Sentence
 
-DATA = "HYPERSPAN_DATA"
-"""The environment variable that names the folder of the corpora."""
 CORPORA = {"english": "gum"}
 """The corpus folders whose names differ from their models'."""
 PARTS = ("dev", "test")
@@ -211,28 +210,20 @@ def run(
     models: Annotated[
         list[str] | None, typer.Option("--models", "-m", help="Only these; repeat for more. Default: all bundled ones.")
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help=f"The folder of the corpora. Default: ${DATA}, or data/ where there is one.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="How many threads are used. Default: 2, or what the machine has.")
-    ] = None,
+    data_dir: DataDir = DATA_DIR,
+    threads: MeasuredThreads = 2,
     rounds: Rounds = 5,
     starts: Annotated[int, typer.Option(min=1, help="How often the command is started.")] = STARTS,
-    spancat: Annotated[
-        str | None,
-        typer.Option(metavar="PYTHON", help="An interpreter that has spaCy. Default: this one, if it has it."),
-    ] = None,
+    spancat: SpacyPython = None,
 ) -> dict[str, Any]:
     known = bundled_models()
     for name in models or ():
         if name not in known:
             raise InputError(f"there is no bundled model {name!r}; choose from {', '.join(known)}")
-    used = threads or min(2, os.cpu_count() or 1)
+    used = min(threads, os.cpu_count() or 1)
     python = spancat or (sys.executable if find_spec("spacy") else None)
-    folder = data or Path(os.environ.get(DATA, "data"))
     use_threads(used)
-    measured = {name: measure(name, folder, rounds, starts, used, python) for name in models or known}
+    measured = {name: measure(name, data_dir, rounds, starts, used, python) for name in models or known}
     return {"machine": processor(), "threads": used, "models": measured}
 
 
@@ -252,7 +243,7 @@ ROWS = {
     "… build documents": ("microseconds_per_word", "build_documents"),
 }
 """The keys of the figures in each row."""
-MISSING = {"f1": "no corpus (--data)", "ratio_to_spancat": "no spaCy", "peak_mb": "memory unknown on this system"}
+MISSING = {"f1": "no corpus (--data-dir)", "ratio_to_spancat": "no spaCy", "peak_mb": "memory unknown on this system"}
 """The reasons for missing figures."""
 
 
@@ -267,7 +258,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
     times spancat           –
     F1 on dev               77.62
     F1 on test              –
-    –: no corpus (--data), no spaCy
+    –: no corpus (--data-dir), no spaCy
     """
     models = figures["models"].values()
     yield f"{figures['machine']}, {figures['threads']} threads"

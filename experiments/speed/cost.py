@@ -17,6 +17,7 @@ import typer
 
 from experiments.speed.measure import in_turns, machine, on_gpu, peak_memory
 from experiments.speed.paper_model import trainer_for
+from hyperspan.cli.options import Device, Overrides
 from hyperspan.config import Config
 from hyperspan.nn import new_model
 from hyperspan.nn.validation import validate
@@ -64,8 +65,8 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
 
 def run(
     config: Annotated[str, typer.Argument(help="A TOML file, such as those of experiments/configs.")],
-    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")] = "cpu",
+    overrides: Overrides = None,
+    device: Device = "cpu",
     steps: Annotated[int, typer.Option(min=1, help="Batches that are measured.")] = 8,
 ) -> dict[str, Any]:
     read = Config.read(config, overrides or [])

@@ -1,7 +1,7 @@
 """The decoding speed of a model of the paper's sizes on the CPU, as a share of the machine's matrix-product speed.
 
 From a batch of ids to sets of mentions, in float32 and in bfloat16; the same in plain PyTorch; from raw text to
-documents with mentions, offsets and probabilities; and, if requested, spaCy's spancat. All take turns with products of
+documents with mentions, offsets and probabilities; and, with --spancat, spaCy's. All take turns with products of
 large matrices, which are the ceiling; only necessary operations count.
 """
 
@@ -15,16 +15,13 @@ from typing import Annotated, Any
 import torch
 import typer
 
+from experiments.cli import MeasuredThreads, OneDevice, Rounds, Sentences, SpacyPython
 from experiments.spancat import Spancat, spancat_workers
 from experiments.speed import gpu
 from experiments.speed.invented import MAX_WIDTHS, TYPES, BenchmarkCorpus, invented_sentences
 from experiments.speed.measure import (
     Call,
     Ceiling,
-    Data,
-    Device,
-    Rounds,
-    Threads,
     in_turns,
     machine,
     median_ratio,
@@ -110,17 +107,14 @@ def memory_of_a_stream(words: int) -> dict[str, int]:
 
 
 def run(
-    data: Data = None,
-    threads: Threads = 2,
+    data: Sentences = None,
+    threads: MeasuredThreads = 2,
     rounds: Rounds = 5,
     stream: Annotated[
         int, typer.Option(min=0, metavar="WORDS", help="Also watch memory over a stream of documents of this size.")
     ] = 0,
-    spancat: Annotated[
-        str | None,
-        typer.Option(metavar="PYTHON", help="Also measure spaCy's spancat, with an interpreter that has spaCy."),
-    ] = None,
-    device: Device = "cpu",
+    spancat: SpacyPython = None,
+    device: OneDevice = "cpu",
 ) -> dict[str, Any]:
     torch.set_num_threads(threads)
     corpus = BenchmarkCorpus.read(data)

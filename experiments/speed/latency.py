@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from experiments.cli import MeasuredThreads, Rounds, Sentences
 from experiments.speed.invented import MAX_WIDTHS, BenchmarkCorpus
-from experiments.speed.measure import Data, Rounds, Threads, in_turns, machine, peak_memory, sentence_latency
+from experiments.speed.measure import in_turns, machine, peak_memory, sentence_latency
 from experiments.speed.paper_model import paper_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import bundled_models
@@ -27,7 +28,7 @@ def start_up() -> float:
     return min(in_turns([start], STARTS, warm_up=False)[0])
 
 
-def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5) -> dict[str, Any]:
+def run(data: Sentences = None, threads: MeasuredThreads = 2, rounds: Rounds = 5) -> dict[str, Any]:
     torch.set_num_threads(threads)
     used = BenchmarkCorpus.read(data).sentences[:300]
     texts = [" ".join(sentence.tokens) for sentence in used]

@@ -10,22 +10,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
 
 from experiments.processor import processor
 
 Call = Callable[[], object]
-Data = Annotated[
-    Path | None,
-    typer.Option(help="Annotated sentences to measure with. Default: invented ones, as long as those of GENIA."),
-]
-Threads = Annotated[int, typer.Option(min=1, help="How many threads are used.")]
-Rounds = Annotated[int, typer.Option(min=1, help="How often each thing is measured.")]
-Device = Annotated[Literal["cpu", "cuda"], typer.Option(help="The CPU, or an NVIDIA GPU.")]
-ModelName = Annotated[str, typer.Option(help="A bundled model, or the folder of one.")]
 
 
 def in_turns(

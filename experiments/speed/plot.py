@@ -1,5 +1,4 @@
-"""Draws words a second from what benchmarks printed: ``python -m experiments.speed.plot decode.json [gpu.json] -o
-speed.svg``.
+"""Draws words a second from what measurements printed.
 
 The files are what ``python -m experiments.speed decode --json`` printed, with ``--spancat`` for the bar of spaCy, and
 on another machine with ``--device cuda`` for that of the GPU.
@@ -7,13 +6,15 @@ on another machine with ``--device cuda`` for that of the GPU.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from experiments.cli import Output, run_command
 from hyperspan.errors import require
 
 if TYPE_CHECKING:
@@ -108,13 +109,16 @@ def plot(files: Sequence[dict[str, Any]], output: Path) -> None:
         figure.savefig(output, dpi=150, metadata={"Date": None} if output.suffix == ".svg" else None)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", type=Path, help="what python -m experiments.speed decode --json printed")
-    parser.add_argument("--output", "-o", type=Path, default=Path("docs/images/speed.svg"), help="the picture to write")
-    arguments = parser.parse_args()
-    plot([json.loads(file.read_text(encoding="utf-8")) for file in arguments.files], arguments.output)
+def draw_files(
+    files: Annotated[list[Path], typer.Argument(help="What python -m experiments.speed decode --json printed.")],
+    output: Output = Path("docs/images/speed.svg"),
+) -> None:
+    """Draw words a second from what measurements printed.
+
+    Example: python -m experiments.speed.plot decode.json gpu.json -o speed.svg
+    """
+    plot([json.loads(file.read_text(encoding="utf-8")) for file in files], output)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(draw_files, "experiments.speed.plot")

@@ -15,10 +15,12 @@ from typing import Annotated, Any
 import torch
 import typer
 
+from experiments.cli import OneDevice, Rounds
 from experiments.configuration import named
-from experiments.speed.measure import Device, Rounds, in_turns, machine, median_ratio
+from experiments.speed.measure import in_turns, machine, median_ratio
 from experiments.speed.paper_model import trainer_for
 from experiments.study.studies import DISCONTINUOUS
+from hyperspan.cli.options import Overrides
 from hyperspan.config import Config
 from hyperspan.nn import Model, new_model
 from hyperspan.runtime.annotator import Annotator
@@ -78,8 +80,8 @@ def run(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="Configurations, CORPUS/NAME as the docs name them.")
     ] = None,
-    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE")] = None,
-    device: Device = "cpu",
+    overrides: Overrides = None,
+    device: OneDevice = "cpu",
     rounds: Rounds = 5,
 ) -> dict[str, Any]:
     place = choose_device(device)

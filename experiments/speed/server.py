@@ -25,7 +25,8 @@ from typing import Annotated, Any
 import typer
 
 from experiments.speed.invented import invented_sentences
-from experiments.speed.measure import ModelName, machine
+from experiments.speed.measure import machine
+from hyperspan.cli.options import ModelName
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.loading import load
 

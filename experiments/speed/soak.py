@@ -16,8 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.speed.measure import ModelName, machine
+from experiments.speed.measure import machine
 from experiments.speed.server import Caller, Load, ServerProcess, invented_texts, ready
+from hyperspan.cli.options import ModelName
 
 SETTLED = 0.2
 """The share of the run after which memory must have levelled off."""

@@ -22,7 +22,8 @@ from typing import Any
 
 import torch
 
-from experiments.speed.measure import Threads, exponent, in_turns, machine, peak_memory
+from experiments.cli import MeasuredThreads
+from experiments.speed.measure import exponent, in_turns, machine, peak_memory
 from hyperspan import kernels
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 
@@ -170,7 +171,7 @@ def measure(engine: str) -> dict[str, Any]:
     }
 
 
-def run(threads: Threads = 2) -> dict[str, Any]:
+def run(threads: MeasuredThreads = 2) -> dict[str, Any]:
     torch.set_num_threads(threads)
     runs = []
     fastest = kernels.report()["devices"]["cpu"]["log_partition"]["runs"]

@@ -12,14 +12,11 @@ from typing import Any
 
 import torch
 
+from experiments.cli import MeasuredThreads, OneDevice, Rounds, Sentences
 from experiments.speed import gpu
 from experiments.speed.invented import MAX_WIDTHS, BenchmarkCorpus, invented_sentences
 from experiments.speed.measure import (
     Ceiling,
-    Data,
-    Device,
-    Rounds,
-    Threads,
     in_turns,
     machine,
     median_ratio,
@@ -66,7 +63,9 @@ def memory_of_a_long_sentence() -> dict[str, int]:
     return {"words": LONGEST, "before, MB": before, "after, MB": peak_memory()}
 
 
-def run(data: Data = None, threads: Threads = 2, rounds: Rounds = 5, device: Device = "cpu") -> dict[str, Any]:
+def run(
+    data: Sentences = None, threads: MeasuredThreads = 2, rounds: Rounds = 5, device: OneDevice = "cpu"
+) -> dict[str, Any]:
     torch.set_num_threads(threads)
     corpus = BenchmarkCorpus.read(data)
     return gpu.measure("train", corpus, rounds) if device == "cuda" else measure(corpus, rounds)

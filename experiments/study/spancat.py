@@ -38,7 +38,7 @@ def check_spacy(python: str) -> None:
     except OSError as error:
         raise InputError(f"{python} cannot be run ({error.strerror}); name an interpreter that has spaCy") from None
     if not has_spacy:
-        raise InputError(f"{python} has no spaCy; install it there, or name an interpreter that has it with --python")
+        raise InputError(f"{python} has no spaCy; install it there, or name an interpreter that has it with --spancat")
 
 
 def run_spancat(

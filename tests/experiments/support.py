@@ -12,7 +12,8 @@ from subprocess import CompletedProcess
 import numpy as np
 
 from experiments import result as results
-from experiments.paper.__main__ import make_command
+from experiments.cli import run_command
+from experiments.paper import __main__ as of_paper
 from experiments.result import Result
 from experiments.study.__main__ import make_app
 from hyperspan.cli import run_app
@@ -61,7 +62,7 @@ def _reproduce(arguments: tuple[str, ...]) -> None:
 
 def _paper(arguments: tuple[str, ...]) -> None:
     sys.argv = ["experiments.paper", *arguments]
-    run_app(make_command, "python -m experiments.paper")
+    run_command(of_paper.paper, "experiments.paper")
 
 
 def _study(arguments: tuple[str, ...]) -> None:

@@ -81,7 +81,7 @@ def test_spancat_is_a_row_that_is_scored_on_all_of_dev_and_kept(tmp_path: Path, 
         '(folder / \'taken.json\').write_text(\'{"seconds": 2, "cpu_seconds": 1, "version": "spaCy 0"}\')\n'
         f"(folder / 'predictions.jsonl').write_text({chr(10).join(map(json.dumps, lines))!r})\n",
     )
-    given = curves(data, "--rows", "spancat-wide-300", "--seeds", "1,2", "--python", python, "--format", "markdown")
+    given = curves(data, "--rows", "spancat-wide-300", "--seeds", "1,2", "--spancat", python, "--format", "markdown")
     done = study(*given)
     assert done.returncode == 0 and "| spancat-wide, 300 sentences | 12.50 ± 0.00 | 2 / 1 | 2 |" in done.stdout
     run = Result.read(tmp_path / "out" / "curves" / "genia" / "spancat-wide-300" / "seed-2" / "result.json")
@@ -91,7 +91,7 @@ def test_spancat_is_a_row_that_is_scored_on_all_of_dev_and_kept(tmp_path: Path, 
 
 def test_a_failed_spancat_is_reported_and_the_others_go_on(tmp_path: Path, data: Path) -> None:
     python = executable(tmp_path / "python", '#!/bin/sh\ntest "$2" = -c && exit 0\necho no memory >&2\nexit 1\n')
-    done = study(*curves(data, "--rows", "spancat-30", "--seeds", "1,2", "--python", python))
+    done = study(*curves(data, "--rows", "spancat-30", "--seeds", "1,2", "--spancat", python))
     assert done.returncode == 2 and "seed 2, failed: no memory" in done.stderr
     assert "not all rows could be trained: spancat-30, seed 1: " in done.stderr
 

@@ -35,7 +35,7 @@ def with_entry(record: Record, path: str, **values: Any) -> Record:
 
 
 def test_quick_record_agrees_with_that_of_the_repository(tmp_path: Path, record: Record) -> None:
-    done = golden("write", str(tmp_path / "quick.json.gz"), "--quick")
+    done = golden("write", "-o", str(tmp_path / "quick.json.gz"), "--quick")
     assert not done.returncode, done.stderr
     quick = Record.read(tmp_path / "quick.json.gz")
     assert len(quick.entries) > 500 and not quick.is_whole

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 
 import torch
 
-from experiments.shrink_encoder import main
+from experiments.shrink_encoder import shrink
 from hyperspan.config import TransformerConfig
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.nn.subwords import SubwordTokenizer
@@ -15,11 +14,11 @@ from hyperspan.nn.subwords import SubwordTokenizer
 
 def test_shrink_encoder_keeps_the_subwords_of_texts_and_their_vectors(tiny_encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "often.txt").write_text("harbour of of the", encoding="utf-8")
-    keep = [["1", "src/hyperspan/corpora/examples/harbour.data"], ["2", str(tmp_path / "often.txt")]]
+    keep = ["1=src/hyperspan/corpora/examples/harbour.data", f"2={tmp_path / 'often.txt'}"]
     words = [
         line.split() for line in Path("src/hyperspan/corpora/examples/harbour.data").read_text("utf-8").split("\n")[::4]
     ][3]
-    main(Namespace(encoder=tiny_encoder, output=str(tmp_path / "small"), keep=keep))
+    shrink(tiny_encoder, tmp_path / "small", keep)
     sizes, vectors = [], []
     for folder in (str(tiny_encoder), str(tmp_path / "small")):
         description, encoder = read_pretrained(folder)

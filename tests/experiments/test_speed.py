@@ -132,7 +132,7 @@ def test_a_model_that_is_not_bundled_is_named() -> None:
 
 @pytest.mark.slow
 def test_run_gives_the_figures_of_the_contract(tmp_path: Path) -> None:
-    figures = run(models=["genia"], data=tmp_path, rounds=1, starts=1)
+    figures = run(models=["genia"], data_dir=tmp_path, rounds=1, starts=1)
     [found] = figures["models"].values()
     assert {"words_per_second", "ratio_to_spancat", "f1", "start_seconds", "start_over_version", "peak_mb"} <= {*found}
     assert json.loads(json.dumps(figures)) == figures

@@ -259,10 +259,11 @@ def test_results_of_another_machine_are_tabulated(tmp_path: Path) -> None:
 import sys
 sys.argv = ["experiments.paper", "main", "--no-train", *{where!r}]
 from pathlib import Path
-from experiments.paper.__main__ import make_command
+from experiments.cli import make_single
+from experiments.paper.__main__ import paper
 from experiments import result as results
 results.RECORDED = Path("nowhere")
-make_command()(standalone_mode=False)
+make_single(paper)(standalone_mode=False)
 sys.exit('torch' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
