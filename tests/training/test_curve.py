@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.nn import load_model
@@ -22,7 +21,7 @@ from hyperspan.training.events import TrainingEvent, read_log
 from hyperspan.training.run import train
 from tests.support import runs
 from tests.support.models import HARBOUR
-from tests.support.process import hyperspan
+from tests.support.process import call, hyperspan
 
 PLAIN = [
     *("words.vectors=", "words.dimension=8", "characters.encoder=none"),
@@ -172,17 +171,14 @@ def test_mistakes_are_explained_before_time_is_spent(tmp_path: Path, given: dict
 
 
 def test_without_matplotlib_the_table_still_comes(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = ["curve", str(config), "-o", str(tmp_path / "out"), "--sizes", "4,8", "--seeds", "1", "--device", "cpu"]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(sys, "argv", ["hyperspan", *given, "--set", "training.epochs=1"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    assert ended.value.code in (0, None)
-    assert 'no picture, as drawing the curve needs the extra `plots`: pip install "hyperspan[plots]"' in printed.err
-    assert "needs three" in printed.out and not (tmp_path / "out" / "curve.png").exists()
+    done = call(*given, "--set", "training.epochs=1")
+    assert done.returncode == 0
+    assert 'no picture, as drawing the curve needs the extra `plots`: pip install "hyperspan[plots]"' in done.stderr
+    assert "needs three" in done.stdout and not (tmp_path / "out" / "curve.png").exists()
 
 
 def test_wrong_numbers_are_one_sentence(config: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from hyperspan.cli import main
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.nn import load_model, new_model
@@ -29,6 +29,7 @@ from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent, re
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR
+from tests.support.process import call
 from tests.support.runs import same_result, train_command
 
 
@@ -36,20 +37,8 @@ from tests.support.runs import same_result, train_command
 def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, stop: signal.Signals) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert train_command(config, "--output", whole, "--threads", 1).returncode == 0
-    command = [
-        sys.executable,
-        "-m",
-        "hyperspan",
-        "train",
-        config,
-        "--output",
-        stopped,
-        "--device",
-        "cpu",
-        "--threads",
-        1,
-    ]
-    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL)
+    given = ["train", config, "--output", stopped, "--device", "cpu", "--threads", 1]
+    process = subprocess.Popen([sys.executable, "-m", "hyperspan", *map(str, given)], stderr=subprocess.DEVNULL)
     log = stopped / "log.jsonl"
     while not (log.exists() and '"epoch": 1' in log.read_text(encoding="utf-8")):
         assert process.poll() is None, "it ended before it could be stopped"
@@ -67,32 +56,6 @@ def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, st
     readme = (stopped / "README.md").read_text(encoding="utf-8")
     assert readme.startswith("# A hyperspan model\n\nFinds FAC, GPE")
     assert tuple(re.findall("^## (.*)", readme, re.MULTILINE)) == HEADINGS
-
-
-def test_a_checkpoint_within_an_epoch_is_resumed_exactly(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    sentences = read_sentences(HARBOUR)
-    settings = fitted(Config.read(config, ["training.epochs=2"]), CorpusFacts.of(sentences)).config
-    train(settings, tmp_path / "whole", device="cpu")
-    (tmp_path / "part").mkdir()
-    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path / "part")
-    steps = 0
-    take = trainer.optimisation.take_step
-
-    def stop_in_the_middle(*given: object) -> torch.Tensor:
-        nonlocal steps
-        steps += 1
-        if steps == 4:
-            raise KeyboardInterrupt
-        return take(*given)  # type: ignore[arg-type]
-
-    trainer.optimisation.take_step = stop_in_the_middle  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
-        trainer.run()
-    train(settings, tmp_path / "part", device="cpu", resume=True)
-    assert same_result(tmp_path / "whole", tmp_path / "part")
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -174,30 +137,44 @@ def test_patience_ends_no_run_before_dev_is_scored(config: Path, tmp_path: Path)
     assert scores[-1] <= scores[-2], "it ended where the next scores were no better"
 
 
-class ScriptedDev:
-    """Dev scores of epochs as planned, in place of measured ones."""
+class ScriptedTrainer(Trainer):
+    """Learns some sentences of the harbour. Dev has planned scores, and no patience ends the run."""
 
-    def __init__(self, *f1: float):
-        self.scores = iter(f1)
+    def __init__(self, config: Path, folder: Path, changes: str, sentences: int = 4):
+        given = read_sentences(HARBOUR)[:sentences]
+        settings = Config.read(config, [f"training.{change}" for change in f"patience=0 {changes}".split()])
+        folder.mkdir(exist_ok=True)
+        self.rates: list[float] = []
+        """The learning rate of each epoch."""
+        super().__init__(
+            new_model(fitted(settings, CorpusFacts.of(given)).config, given), given, given, folder, [self.note]
+        )
 
-    def __call__(self, *_: object) -> dict[str, float]:
-        return {"precision": 0.5, "recall": 0.5, "f1": next(self.scores)}
+    def note(self, event: TrainingEvent) -> None:
+        if isinstance(event, EpochFinished):
+            self.rates.append(event.learning_rate)
+
+    def run_with(self, scores: Sequence[float], stop: int | None = None) -> None:
+        """Runs with these scores of dev, up to a step if one is given."""
+        rest, take = iter(scores), self.optimisation.take_step
+
+        def take_or_stop(*given: object) -> torch.Tensor:
+            if self.step == stop:
+                raise KeyboardInterrupt
+            return take(*given)  # type: ignore[arg-type]
+
+        self.optimisation.take_step = take_or_stop  # type: ignore[method-assign]
+        with pytest.MonkeyPatch.context() as patch, nullcontext() if stop is None else pytest.raises(KeyboardInterrupt):
+            patch.setattr(loop, "dev_scores", lambda *_: {"precision": 0.5, "recall": 0.5, "f1": next(rest)})
+            self.run()
 
 
-def test_plateau_lowers_the_learning_rate_as_torch_does_and_ends_the_run(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plateau_lowers_the_learning_rate_as_torch_does_and_ends_the_run(config: Path, tmp_path: Path) -> None:
     """Compared with ReduceLROnPlateau, whose patience and factor mean the same."""
     dev = [0.1, 0.1, 0.3, 0.2, 0.3, 0.1, 0.4, 0.2, 0.1, 0.4, 0.5, 0.1, 0.2, 0.5, 0.6, 0.7]
-    changes = ["schedule=plateau", "plateau_patience=2", "plateau_factor=0.5", "plateau_reductions=2"]
-    more = ["epochs=16", "learning_rate=0.01", "warmup_epochs=0", "patience=0"]
-    settings = Config.read(config, [f"training.{change}" for change in (*changes, *more)])
-    monkeypatch.setattr(loop, "dev_scores", ScriptedDev(*dev))
-    sentences = read_sentences(HARBOUR)[:8]
-    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path)
-    rates = []
-    trainer.listeners = [lambda event: rates.append(event.learning_rate) if isinstance(event, EpochFinished) else None]
-    trainer.run()
+    changes = "schedule=plateau plateau_patience=2 plateau_factor=0.5 plateau_reductions=2"
+    trainer = ScriptedTrainer(config, tmp_path, f"{changes} epochs=16 learning_rate=0.01 warmup_epochs=0", 8)
+    trainer.run_with(dev)
     reference = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.01)
     schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(reference, "max", factor=0.5, patience=2, threshold=0)
     expected = []  # the learning rate of each epoch, which its own score does not change
@@ -205,81 +182,60 @@ def test_plateau_lowers_the_learning_rate_as_torch_does_and_ends_the_run(
         expected.append(reference.param_groups[0]["lr"])
         schedule.step(score)
     ended = next(place for place, rate in enumerate(expected) if rate == pytest.approx(0.01 * 0.5**3))
-    assert len(rates) == ended == 14 and rates == pytest.approx(expected[:ended])
+    assert len(trainer.rates) == ended == 14 and trainer.rates == pytest.approx(expected[:ended])
     assert trainer.best_f1 == 0.5 and trainer.best_epoch == 11
 
 
-def test_plateau_waits_until_something_is_found_and_the_warm_up_is_over(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes = ["schedule=plateau", "plateau_patience=0", "plateau_reductions=5", "epochs=8", "warmup_epochs=6"]
-    settings = Config.read(config, [f"training.{change}" for change in (*changes, "patience=0")])
-    monkeypatch.setattr(loop, "dev_scores", ScriptedDev(0, 0, 0, 0.2, 0.1, 0.1, 0.1, 0.1))
-    sentences = read_sentences(HARBOUR)[:4]
-    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path)
-    trainer.run()
+def test_plateau_waits_until_something_is_found_and_the_warm_up_is_over(config: Path, tmp_path: Path) -> None:
+    changes = "schedule=plateau plateau_patience=0 plateau_reductions=5 epochs=8 warmup_epochs=6"
+    trainer = ScriptedTrainer(config, tmp_path, changes)
+    trainer.run_with([0, 0, 0, 0.2, 0.1, 0.1, 0.1, 0.1])
     assert trainer.reductions == 2, "only the last two scores are after the warm-up"
 
 
-def test_plateau_counts_dev_scores_and_goes_on_with_more_reductions(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes = ["schedule=plateau", "plateau_patience=1", "plateau_reductions=1", "epochs=20", "warmup_epochs=0"]
-    settings = Config.read(config, [f"training.{change}" for change in (*changes, "patience=0", "eval_epochs=2")])
-    monkeypatch.setattr(loop, "dev_scores", ScriptedDev(0.2, 0.1, 0.1, 0.3, 0.3, 0.3))
-    sentences = read_sentences(HARBOUR)[:4]
-    trainer = Trainer(new_model(settings, sentences), sentences, sentences, tmp_path)
-    rates = []
-    trainer.listeners = [lambda event: rates.append(event.learning_rate) if isinstance(event, EpochFinished) else None]
-    trainer.run()
+def test_plateau_counts_dev_scores_and_goes_on_with_more_reductions(config: Path, tmp_path: Path) -> None:
+    changes = "schedule=plateau plateau_patience=1 warmup_epochs=0 eval_epochs=2"
+    trainer = ScriptedTrainer(config, tmp_path, f"{changes} epochs=20 plateau_reductions=1")
+    trainer.run_with([0.2, 0.1, 0.1, 0.3, 0.3, 0.3])
     assert trainer.epoch == 12 and trainer.best_epoch == 8
-    assert [rate / rates[0] for rate in rates] == pytest.approx([1.0] * 6 + [0.1] * 6)
-    for key, expected in (("epochs", 12), ("plateau_reductions", 16)):  # more of the one do not go on, of the other do
-        monkeypatch.setattr(loop, "dev_scores", ScriptedDev(0.3, 0.3, 0.3))
-        longer = Trainer(
-            new_model(settings.override([f"training.{key}={2 * getattr(settings.training, key)}"]), sentences),
-            *(sentences, sentences, tmp_path),
-        )
+    assert [rate / trainer.rates[0] for rate in trainer.rates] == pytest.approx([1.0] * 6 + [0.1] * 6)
+    # More epochs do not go on, more reductions do.
+    for more, expected in (("epochs=40 plateau_reductions=1", 12), ("epochs=20 plateau_reductions=2", 16)):
+        longer = ScriptedTrainer(config, tmp_path, f"{changes} {more}")
         longer.resume()
-        longer.run()
+        longer.run_with([0.3, 0.3, 0.3])
         assert longer.epoch == expected
 
 
-@pytest.mark.parametrize(("steps", "others"), [(26, []), (29, []), (26, ["ema_decay=0.9"])])
-def test_plateau_resumes_to_the_same_bits(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, others: list[str]
+@pytest.mark.parametrize(
+    ("steps", "changes"),
+    [
+        (3, "epochs=3"),
+        (26, "schedule=plateau"),
+        (29, "schedule=plateau"),
+        (26, "schedule=plateau ema_decay=0.9"),
+    ],
+)
+def test_a_run_that_stopped_within_an_epoch_resumes_to_the_same_bits(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, changes: str
 ) -> None:
-    """Stopped in an epoch after one reduction, with a stale score since then, or at its first step."""
+    """With plateau after one reduction, with a stale score since then, or at its first step."""
     dev = [0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.25, 0.5, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
-    changes = ["schedule=plateau", "plateau_patience=2", "plateau_reductions=1", "epochs=14", "learning_rate=0.05"]
-    more = ["warmup_epochs=0", "patience=0", "batch_size=2"]
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    settings = Config.read(config, [f"training.{change}" for change in (*changes, *more, *others)])
-    sentences = read_sentences(HARBOUR)[:8]  # four steps an epoch
-    settings = fitted(settings, CorpusFacts.of(sentences)).config
+    if "plateau" in changes:
+        changes += " plateau_patience=2 plateau_reductions=1 epochs=14 learning_rate=0.05 warmup_epochs=0"
 
-    def trainer(name: str, scores: list[float]) -> Trainer:
-        monkeypatch.setattr(loop, "dev_scores", ScriptedDev(*scores))
-        (tmp_path / name).mkdir(exist_ok=True)
-        return Trainer(new_model(settings, sentences), sentences, sentences, tmp_path / name)
+    def trainer(name: str) -> ScriptedTrainer:
+        return ScriptedTrainer(config, tmp_path / name, f"{changes} batch_size=2", 8)  # four steps an epoch
 
-    trainer("whole", dev).run()
-    stopped = trainer("stopped", dev)
-    take = stopped.optimisation.take_step
-
-    def stop_in_the_middle(*given: object) -> torch.Tensor:
-        if stopped.step == steps:
-            raise KeyboardInterrupt
-        return take(*given)  # type: ignore[arg-type]
-
-    stopped.optimisation.take_step = stop_in_the_middle  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
-        stopped.run()
-    resumed = trainer("stopped", dev[steps // 4 :])
-    resumed.resume()
-    assert resumed.reductions == 1 and resumed.stale_scores == steps // 4 - 5
-    resumed.run()
-    assert same_result(tmp_path / "whole", tmp_path / "stopped") and resumed.epoch < 14
+    trainer("whole").run_with(dev)
+    trainer("stopped").run_with(dev, stop=steps)
+    again = trainer("stopped")
+    again.resume()
+    if "plateau" in changes:
+        assert again.reductions == 1 and again.stale_scores == steps // 4 - 5
+    again.run_with(dev[steps // 4 :])
+    assert same_result(tmp_path / "whole", tmp_path / "stopped") and again.epoch < 14
 
 
 def test_plateau_needs_dev(config: Path, tmp_path: Path) -> None:
@@ -331,19 +287,9 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
         (["somewhere"], "'somewhere' is one argument too many after"),
     ],
 )
-def test_a_bad_configuration_is_refused(
-    config: Path,
-    tmp_path: Path,
-    given: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["hyperspan", "train", str(config), "-o", str(tmp_path / "run"), *given])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    errors = capsys.readouterr().err
-    assert stopped.value.code == 2 and message in errors and "Traceback" not in errors
+def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: list[str], message: str) -> None:
+    done = call("train", str(config), "-o", str(tmp_path / "run"), *given)
+    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
 
 
