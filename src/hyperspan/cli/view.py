@@ -17,7 +17,7 @@ from hyperspan.corpora.overlaps import overlaps
 from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
-from hyperspan.render.layout import colours
+from hyperspan.render.layout import Colours
 from hyperspan.render.terminal import render_sentence
 from hyperspan.types import Document, Sentence
 
@@ -39,8 +39,8 @@ def view(
     """Show annotated sentences in the terminal, with each mention as a bar under its words."""
     problems = Problems(on_error)
     documents = read_corpus(file, from_, problems, **parse_options(option))
-    styles: dict[str, str] = {}
-    sentences = _sentences(documents, problems, styles)
+    colours = Colours()
+    sentences = _sentences(documents, problems, colours)
     if overlapping:
         sentences = (sentence for sentence in sentences if overlaps(sentence.mentions))
     passed = itertools.count()
@@ -49,7 +49,7 @@ def view(
     console = Console(width=width, highlight=False)
     shown = 0
     for sentence in itertools.islice(sentences, first - 1, end):
-        console.print(render_sentence(sentence, console.width, styles), soft_wrap=True)
+        console.print(render_sentence(sentence, console.width, colours.styles), soft_wrap=True)
         console.print()
         shown += 1
     report(problems)
@@ -58,10 +58,9 @@ def view(
         print(f"hyperspan: nothing to show from sentence {first} on: {file} has {what}", file=sys.stderr)
 
 
-def _sentences(documents: Iterable[Document], problems: Problems, styles: dict[str, str]) -> Iterator[Sentence]:
+def _sentences(documents: Iterable[Document], problems: Problems, colours: Colours) -> Iterator[Sentence]:
     """The sentences of documents; the labels of each document get the next colours, as on a page."""
     for document in documents:
         sentences = with_sentences(document, problems).sentences
-        labels = {mention.label for sentence in sentences for mention in sentence.mentions}
-        styles.update(colours([*styles, *sorted(labels - styles.keys())]))
+        colours.add(sorted({mention.label for sentence in sentences for mention in sentence.mentions}))
         yield from sentences

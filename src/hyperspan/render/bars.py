@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import regex
 from rich.cells import cell_len
 
-from hyperspan.render.layout import PALETTE, BarPlace, shortest_first, stack
+from hyperspan.render.layout import BarPlace, Colours, shortest_first, stack
 from hyperspan.render.style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TICK
 from hyperspan.types import Mention
 
@@ -31,36 +31,6 @@ EXCERPT_CHARACTERS = 90
 
 _ANCHOR = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}]\p{M}*|[\p{L}\p{M}\p{N}_]+|.", regex.DOTALL)
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-
-
-@dataclass
-class Colours:
-    """The number of each label, which decides its colour and, beyond the size of the palette, its dash pattern."""
-
-    labels: Iterable[str] = ()
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.add(self.labels)
-
-    def add(self, labels: Iterable[str]) -> None:
-        for label in labels:
-            self.numbers.setdefault(label, len(self.numbers))
-
-    def name(self, label: str) -> str:
-        """The CSS variable of the label's colour."""
-        return f"--c{self.numbers[label] % len(PALETTE)}"
-
-    def image(self, label: str, strength: float = 1.0) -> str:
-        """The CSS image of a bar: the weaker, the paler."""
-        colour = f"var({self.name(label)})"
-        if strength < 0.995:
-            # Mixed with the page colour instead of transparent: in print, neighbouring segments may overlap slightly.
-            colour = f"color-mix(in srgb,{colour} {25 + 75 * max(strength, 0.0):.0f}%,var(--page))"
-        dash = self.numbers[label] // len(PALETTE)
-        if not dash:
-            return f"linear-gradient({colour} 0 0)"
-        return f"repeating-linear-gradient(90deg,{colour} 0 {8 // dash}px,transparent {8 // dash}px {8 // dash + 3}px)"
 
 
 class BarWish(NamedTuple):

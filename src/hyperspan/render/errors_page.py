@@ -14,9 +14,9 @@ from hyperspan.corpora.documents import by_characters
 from hyperspan.evaluation.error_kinds import DIFFERENCES, MentionDifference
 from hyperspan.evaluation.errors import ErrorReport, SentenceErrors
 from hyperspan.evaluation.scores import WIDTHS, width_group
-from hyperspan.render.bars import BarWish, Colours, clean, excerpt, lay_out, padding, running_text
+from hyperspan.render.bars import BarWish, clean, excerpt, lay_out, padding, running_text
 from hyperspan.render.html import page_head
-from hyperspan.render.layout import spaced_text
+from hyperspan.render.layout import Colours, spaced_text
 from hyperspan.render.style import errors_style
 from hyperspan.types import Mention
 

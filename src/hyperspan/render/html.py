@@ -16,8 +16,8 @@ from pathlib import Path, PurePath
 from hyperspan import __version__
 from hyperspan.corpora.documents import by_characters
 from hyperspan.errors import InputError
-from hyperspan.render.bars import Bar, Colours, bars_of, clean, excerpt, padding, probability, running_text
-from hyperspan.render.layout import spaced_text, words_of
+from hyperspan.render.bars import Bar, bars_of, clean, excerpt, padding, probability, running_text
+from hyperspan.render.layout import Colours, spaced_text, words_of
 from hyperspan.render.style import style_sheet
 from hyperspan.runtime.options import ANY_LABEL, DEFAULT_THRESHOLD
 from hyperspan.types import Document, Sentence, SentenceAlternatives

@@ -22,6 +22,47 @@ _THIN = (0.12, 0.3)
 """The minimum and maximum height of a thin lane, relative to a full one."""
 
 
+class Colours:
+    """The number of each label, which decides its colour and, beyond the size of the palette, its dash pattern.
+
+    They are numbered in their order, so that a label that comes later changes no colour. Terminals and pages share it.
+
+    >>> colours = Colours(["PER", "ORG"])
+    >>> colours.add(["GPE", "PER"])
+    >>> colours.styles
+    {'PER': '#1b6ac9', 'ORG': '#c4421a', 'GPE': '#23834a'}
+    """
+
+    def __init__(self, labels: Iterable[str] = ()):
+        self.numbers: dict[str, int] = {}
+        self.add(labels)
+
+    def add(self, labels: Iterable[str]) -> None:
+        for label in labels:
+            self.numbers.setdefault(label, len(self.numbers))
+
+    @property
+    def styles(self) -> dict[str, str]:
+        """The colour of each label on white."""
+        return {label: PALETTE[number % len(PALETTE)] for label, number in self.numbers.items()}
+
+    def name(self, label: str) -> str:
+        """The CSS variable of the label's colour."""
+        return f"--c{self.numbers[label] % len(PALETTE)}"
+
+    def image(self, label: str, strength: float = 1.0) -> str:
+        """The CSS image of a bar: the weaker, the paler."""
+        colour = f"var({self.name(label)})"
+        if strength < 0.995:
+            # Mixed with the page colour instead of transparent: in print, neighbouring segments may overlap slightly.
+            colour = f"color-mix(in srgb,{colour} {25 + 75 * max(strength, 0.0):.0f}%,var(--page))"
+        dash = self.numbers[label] // len(PALETTE)
+        if not dash:
+            return f"linear-gradient({colour} 0 0)"
+        long = max(8 // dash, 1)
+        return f"repeating-linear-gradient(90deg,{colour} 0 {long}px,transparent {long}px {long + 3}px)"
+
+
 class BarPlace(NamedTuple):
     """The position of a bar below its words: the top and the height of its lane, in full lanes."""
 
@@ -109,15 +150,6 @@ def words_of(mention: Mention) -> str:
     """
     parts = (mention.text[start - mention.start : end - mention.start] for start, end in mention.parts)
     return " ".join(" … ".join(parts).split())
-
-
-def colours(labels: Iterable[str]) -> dict[str, str]:
-    """A colour for each label in their order, as on pages, so that more labels at the end change no colour.
-
-    >>> colours(["PER", "ORG", "PER"])
-    {'PER': '#1b6ac9', 'ORG': '#c4421a'}
-    """
-    return {label: PALETTE[index % len(PALETTE)] for index, label in enumerate(dict.fromkeys(labels))}
 
 
 def spaces_before(sentence: Sentence) -> list[bool]:

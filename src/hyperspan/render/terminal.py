@@ -10,7 +10,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from hyperspan.render.layout import colours, lanes, shortest_first, spaces_before, words_of
+from hyperspan.render.layout import Colours, lanes, shortest_first, spaces_before, words_of
 from hyperspan.types import Document, Mention, RankedMentions, Sentence, Span
 
 MIN_WIDTH = 20
@@ -31,7 +31,7 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
     left and right lungs
     ╰──╯┄┄┄┄┄┄┄┄┄┄┄╰─X─╯
     """
-    styles = styles if styles is not None else colours(sorted(mention.label for mention in sentence.mentions))
+    styles = styles if styles is not None else Colours(sorted(mention.label for mention in sentence.mentions)).styles
     width = max(width, MIN_WIDTH)
     broken = [chop_cells(_printable(token), width) or [""] for token in sentence.tokens]
     first_chunk = [0, *accumulate(map(len, broken))]  # the index of each token's first chunk
@@ -185,7 +185,7 @@ def _label(mention: Mention, room: int) -> str:
 def print_documents(documents: Iterable[Document], file: IO[str] | None, labels: Iterable[str]) -> None:
     """Print sentences with their bars, and their alternatives if there are any; None is standard output."""
     console = Console(file=file, highlight=False)
-    styles = colours(labels)
+    styles = Colours(labels).styles
     for document in documents:
         if document.id:
             console.print(Text(document.id, style="bold"), end="\n\n")

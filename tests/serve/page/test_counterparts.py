@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from hyperspan.render.bars import Colours, bars_of, running_text
-from hyperspan.render.layout import PALETTE, lanes, stack
+from hyperspan.render.bars import bars_of, running_text
+from hyperspan.render.layout import PALETTE, Colours, lanes, stack
 from hyperspan.render.style import DARK
 from hyperspan.serve.pages import STATIC
 from hyperspan.types import Mention
@@ -56,6 +56,12 @@ def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     style = (STATIC / "text.css").read_text(encoding="utf-8")
     for tones in (PALETTE, DARK):
         assert " ".join(f"--c{index}: {colour};" for index, colour in enumerate(tones)) in style
+    labels = [f"L{number}" for number in range(120)]  # more than there are patterns
+    body = "labels => (c => labels.map(label => [c.image(label), c.image(label, 0.4)]))(new m.Colouring(labels))"
+    colours = Colours(labels)
+    wanted = [[colours.image(label), colours.image(label, 0.4)] for label in labels]
+    assert call(page, "text.js", body, labels) == wanted
+    assert not any("0 0px" in image for images in wanted for image in images)  # it would be no bar
 
 
 def discontinuous(draw: random.Random, words: list[str], count: int) -> list[Mention]:
