@@ -92,7 +92,7 @@ def test_a_busy_server(opened: Opener, annotators: dict[str, Annotator]) -> None
     with running(Settings(max_requests=1), annotators) as one:
         page = opened(address=one.url)
         expect(page.locator("#result .tag").first).to_be_visible()
-        different = " ".join(TEXT.replace(".", f" {number}.") for number in range(400))  # equal ones are computed once
+        different = " ".join(TEXT.replace(".", f" {number}.") for number in range(4000))  # equal ones are computed once
         long = threading.Thread(target=annotate, args=(one, different))
         long.start()
         page.wait_for_timeout(50)
