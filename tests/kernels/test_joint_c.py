@@ -157,28 +157,6 @@ def test_joint_c_leaves_nothing_ordinary_to_the_reference(tied: bool) -> None:
         assert len(joint_arrays.run_joint(arrays, np.full(6, c)).failed) == 0, (c, spread, g)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_joint_c_has_both_derivatives(tied: bool) -> None:
-    scores = group_scores((3, 3, 2), 5, tied=tied)
-    room = torch.tensor([3, 2, 0])
-    tensors = tuple(one.requires_grad_() for one in scores if one is not None)
-
-    def total(*given: Tensor) -> Tensor:
-        known = iter(given)
-        return joint_c.log_partition(GroupScores(*(None if one is None else next(known) for one in scores)), room)  # type: ignore[arg-type]
-
-    assert torch.autograd.gradcheck(total, tensors, fast_mode=True)
-    assert torch.autograd.gradgradcheck(total, tensors, fast_mode=True)
-
-
-def test_joint_c_has_the_same_gradients_twice() -> None:
-    scores = group_scores((5, 3, 3), 1)
-    scores.close.requires_grad_()
-    total = joint_c.log_partition(scores, torch.full((5,), 3)).sum()
-    first = torch.autograd.grad(total, scores.close, retain_graph=True)[0]
-    assert torch.equal(first, torch.autograd.grad(total, scores.close)[0])
-
-
 def test_joint_c_shares_rows_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, room = group_scores((103, 4, 3), 2), random_room(103, 4, 2)
     arrays = joint_c._arrays(scores)
@@ -189,14 +167,6 @@ def test_joint_c_shares_rows_among_threads(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(together.log_partition, alone.log_partition, rtol=1e-14)
     assert together.uses is not None and alone.uses is not None
     np.testing.assert_allclose(together.uses.close, alone.uses.close, atol=1e-14)
-
-
-def test_joint_c_takes_strided_tensors_and_leaves_them_as_they_are() -> None:
-    scores, room = group_scores((6, 3, 3), 3), torch.full((6,), 3)
-    turned = GroupScores(*(None if one is None else one.transpose(0, 1).contiguous().transpose(0, 1) for one in scores))  # type: ignore[arg-type]
-    before = [one.clone() for one in turned if one is not None]
-    assert torch.equal(joint_c.log_partition(turned, room), joint_c.log_partition(scores, room))
-    assert all(map(torch.equal, before, [one for one in turned if one is not None]))
 
 
 @settings(max_examples=150, deadline=None)

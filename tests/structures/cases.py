@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
@@ -113,6 +114,36 @@ def segmental_cases(draw: st.DrawFn) -> Case:
         untied=draw(st.booleans()),
     )
     return segmental_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
+
+
+@st.composite
+def partial_annotations(
+    draw: st.DrawFn, pools: list[list[Any]], lengths: list[int], types: int
+) -> tuple[list[frozenset[Any]], PartialMarks]:
+    """Sure mentions, annotated types, regions and forbidden mentions, in any mixture."""
+
+    def some_of(pool: list[Any], most: int) -> frozenset[Any]:
+        return draw(st.frozensets(st.sampled_from(pool), max_size=most)) if pool else frozenset()
+
+    gold = [some_of(pool, 4) for pool in pools]
+    forbidden = [some_of(pool, 3) - sure for pool, sure in zip(pools, gold, strict=True)]
+    known = [[draw(st.booleans()) for _ in range(types)] for _ in pools]
+    places = [[(first, last) for last in range(n + 1) for first in range(last)] for n in lengths]
+    regions = [draw(st.none() | st.just(sorted(some_of(spans, 2)))) for spans in places]
+    return gold, PartialMarks(np.array(known, dtype=bool).reshape(len(pools), types), regions, forbidden)
+
+
+def is_known(marks: PartialMarks, sentence: int, mention: Any) -> bool:
+    """Whether a mention is known to be absent unless it is sure: it is forbidden, or of an annotated type and from its
+    first to its last word in an annotated region."""
+    start, end, kind, *_ = mention
+    regions = marks.regions[sentence]
+    within = regions is None or any(first <= start and end <= last for first, last in regions)
+    return mention in marks.forbidden[sentence] or bool(marks.types[sentence, kind] and within)
+
+
+def agrees(found: frozenset[Any], gold: frozenset[Any], marks: PartialMarks, sentence: int) -> bool:
+    return gold <= found and not any(is_known(marks, sentence, mention) for mention in found - gold)
 
 
 class OverArrays:

@@ -7,19 +7,17 @@ import random
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import NotSupportedError
-from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import KBest, Log, Sampling, hyperpaths, inside, viterbi
 from hyperspan.structures.places import Places
 from tests.structures.brute_force import BruteForce, all_mentions, log_sum
-from tests.structures.cases import STRUCTURES, Case, edge_scores, segmental_case
+from tests.structures.cases import STRUCTURES, Case, agrees, edge_scores, partial_annotations, segmental_case
 from tests.structures.cases_discontinuous import discontinuous_case, discontinuous_scores
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
@@ -179,35 +177,15 @@ def test_condition(structure: str, data: st.DataObject) -> None:
             conditioned.argmax()
 
 
-def some_of(data: st.DataObject, pool: list[Any], most: int) -> frozenset[Any]:
-    return data.draw(st.frozensets(st.sampled_from(pool), max_size=most)) if pool else frozenset()
-
-
 @pytest.mark.parametrize("structure", CONDITIONED)
 @given(data=st.data())
 def test_partial_annotation_is_the_sum_over_all_sets_that_agree(structure: str, data: st.DataObject) -> None:
-    """A mention is known to be absent if it is forbidden, or of an annotated type and from its first to its last word
-    in an annotated region."""
     case: Case = data.draw(STRUCTURES[structure])
-    pools = case.pools()
-    gold = [some_of(data, pool, 3) for pool in pools]
-    forbidden = [some_of(data, pool, 3) - sure for pool, sure in zip(pools, gold, strict=True)]
-    types = np.array([[data.draw(st.booleans()) for _ in range(case.types)] for _ in pools])
-    places = [[(first, last) for last in range(n + 1) for first in range(last)] for n in case.lengths]
-    regions = [data.draw(st.none() | st.just(list(some_of(data, spans, 2)))) for spans in places]
-    found = case.vectorised.log_prob_of_known(gold, PartialMarks(types, regions, forbidden)).tolist()
+    gold, marks = data.draw(partial_annotations(case.pools(), case.lengths, case.types))
+    found = case.vectorised.log_prob_of_known(gold, marks).tolist()
     for sentence, brute in enumerate(case.brute):
-
-        def is_known(mention: Any, sentence: int = sentence) -> bool:
-            covered = regions[sentence]
-            inside = covered is None or any(first <= mention[0] and mention[1] <= last for first, last in covered)
-            return mention in forbidden[sentence] or bool(types[sentence, mention[2]] and inside)
-
-        agreeing = math.fsum(
-            p
-            for mentions, p in brute.probabilities.items()
-            if gold[sentence] <= mentions and not any(map(is_known, mentions - gold[sentence]))
-        )
+        sets = brute.probabilities.items()
+        agreeing = math.fsum(p for mentions, p in sets if agrees(mentions, gold[sentence], marks, sentence))
         assert close(math.exp(found[sentence]), agreeing, case.tolerance)
 
 

@@ -17,38 +17,12 @@ from hyperspan.structures import negative_log_likelihood as loss_of
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.expected_rates import ExpectedRates
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
-from tests.structures.cases import edge_scores, segmental_score
+from tests.structures.cases import agrees, edge_scores, is_known, partial_annotations, segmental_score
 
 SHAPE = (2, 3, 2, 2)
 LENGTHS = [3, 2]
 POOLS = [all_mentions(length, 2, 2) for length in LENGTHS]
 Set = frozenset[tuple[int, int, int]]
-
-
-@st.composite
-def partial_annotations(draw: st.DrawFn) -> tuple[list[Set], PartialMarks]:
-    """Sure mentions, annotated types, regions and forbidden spans, in any mixture."""
-    gold = [draw(st.frozensets(st.sampled_from(pool), max_size=4)) for pool in POOLS]
-    types = draw(st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=2, max_size=2))
-    regions = [
-        draw(st.none() | st.lists(st.sampled_from([(s, e) for e in range(n + 1) for s in range(e)]), max_size=2))
-        for n in LENGTHS
-    ]
-    forbidden = [
-        draw(st.frozensets(st.sampled_from(pool), max_size=3)) - sure for pool, sure in zip(POOLS, gold, strict=True)
-    ]
-    return gold, PartialMarks(np.array(types), regions, forbidden)
-
-
-def is_known(marks: PartialMarks, sentence: int, mention: tuple[int, int, int]) -> bool:
-    start, end, kind = mention
-    regions = marks.regions[sentence]
-    within = regions is None or any(first <= start and end <= last for first, last in regions)
-    return mention in marks.forbidden[sentence] or bool(marks.types[sentence, kind] and within)
-
-
-def agrees(found: Set, gold: Set, marks: PartialMarks, sentence: int) -> bool:
-    return gold <= found and not any(is_known(marks, sentence, mention) for mention in found - gold)
 
 
 def cost(found: Set, gold: Set, marks: PartialMarks, sentence: int, beta: float) -> float:
@@ -66,7 +40,7 @@ def cost(found: Set, gold: Set, marks: PartialMarks, sentence: int, beta: float)
 
 @settings(max_examples=15, deadline=None)
 @given(
-    annotation=partial_annotations(),
+    annotation=partial_annotations(POOLS, LENGTHS, 2),
     beta=st.sampled_from([None, 1.0, 2.5]),
     untied=st.booleans(),
     single=st.booleans(),
@@ -94,7 +68,7 @@ def test_partial_loss_is_the_sum_over_all_sets_that_agree(
 
 
 @settings(max_examples=2, deadline=None)
-@given(annotation=partial_annotations(), seed=st.integers(0, 1000))
+@given(annotation=partial_annotations(POOLS, LENGTHS, 2), seed=st.integers(0, 1000))
 def test_partial_loss_has_right_gradients_also_beside_impossible_edges(
     annotation: tuple[list[Set], PartialMarks], seed: int
 ) -> None:

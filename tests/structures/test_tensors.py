@@ -192,6 +192,19 @@ def test_every_value_has_a_graph_of_its_own(subject: Subject) -> None:
     assert (distribution.log_partition > before).all()
 
 
+def test_backward_may_be_called_again_and_gradients_are_ones_own(subject: Subject) -> None:
+    """Whoever changes a gradient in place changes nothing else, and a retained graph gives the same gradient again."""
+    tensors = subject.random(2, 4, 2)
+    leaves = [tensor.requires_grad_() for tensor in tensors.values()]
+    log_partition = subject.build(tensors, [4, 3]).log_partition
+    weight = torch.tensor([2.0, -1.0], dtype=torch.float64)
+    found = torch.autograd.grad(log_partition, leaves, weight, retain_graph=True)
+    kept = [gradient.clone() for gradient in found]
+    for gradient in found:
+        gradient.zero_()
+    assert all(map(torch.equal, torch.autograd.grad(log_partition, leaves, weight), kept))
+
+
 def test_scores_need_not_be_contiguous(subject: Subject) -> None:
     tensors = subject.random(2, 4, 2)
     turned = {name: tensor.transpose(0, -1).contiguous().transpose(0, -1) for name, tensor in tensors.items()}
