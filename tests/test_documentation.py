@@ -25,6 +25,7 @@ from experiments import (
 )
 from experiments.cli import make_command, make_group, make_single
 from experiments.english import caution, corpora, free_genres, make, plain, report
+from experiments.figures.__main__ import draw
 from experiments.golden.__main__ import app as golden
 from experiments.paper.__main__ import paper
 from experiments.pretraining.__main__ import pretrain
@@ -83,6 +84,7 @@ EXPERIMENT = {
     "configuration": configuration.print_configuration,
     "bundled_vectors": bundled_vectors.make,
     "errors": errors.report,
+    "figures": draw,
     "english.caution": caution.be_cautious,
     "english.corpora": corpora.make,
     "english.free_genres": free_genres.keep_free,

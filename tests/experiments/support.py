@@ -13,6 +13,7 @@ import numpy as np
 
 from experiments import result as results
 from experiments.cli import run_command
+from experiments.figures.__main__ import draw
 from experiments.paper import __main__ as of_paper
 from experiments.result import Result
 from experiments.study.__main__ import make_app
@@ -50,6 +51,11 @@ def study(*arguments: str) -> CompletedProcess[str]:
     return call(*arguments, main=_study)
 
 
+def figures(*arguments: str) -> CompletedProcess[str]:
+    """What `python -m experiments.figures` answers in this process."""
+    return call(*arguments, main=_figures)
+
+
 def reproduce(*arguments: str) -> CompletedProcess[str]:
     """What `python -m experiments.paper` answers in a process of its own, where no results are recorded."""
     return called(_reproduce, arguments)
@@ -63,6 +69,11 @@ def _reproduce(arguments: tuple[str, ...]) -> None:
 def _paper(arguments: tuple[str, ...]) -> None:
     sys.argv = ["experiments.paper", *arguments]
     run_command(of_paper.paper, "experiments.paper")
+
+
+def _figures(arguments: tuple[str, ...]) -> None:
+    sys.argv = ["experiments.figures", *arguments]
+    run_command(draw, "experiments.figures")
 
 
 def _study(arguments: tuple[str, ...]) -> None:

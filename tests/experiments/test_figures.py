@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 
 from experiments.figures import FIGURES, draw_figure
-from experiments.figures.__main__ import main
 from experiments.figures.readings import sets_with_structure_of
 from hyperspan import Mention
 from hyperspan.baselines.linear_chain import linear_chain_mentions, outermost
@@ -21,6 +20,7 @@ from hyperspan.baselines.semi_markov import semi_markov_mentions
 from hyperspan.baselines.tree import constituents_of, is_nested
 from hyperspan.errors import InputError, SpanError
 from hyperspan.structures.graphs import joint_mentions, mentions_of
+from tests.experiments.support import figures
 from tests.render.pictures import SETS, SVG, TYPES, WORDS, as_mentions, check_places, heads, texts
 
 DECODERS: dict[str, Any] = {
@@ -139,23 +139,20 @@ def test_sets_with_structure_of_finds_all_such_sets(triples) -> None:
 
 
 @pytest.mark.parametrize("structure", ["mention-hypergraph", "mention-separators"])
-def test_command_lists_what_else_an_ambiguous_structure_stands_for(structure, capsys) -> None:
+def test_command_lists_what_else_an_ambiguous_structure_stands_for(structure) -> None:
     arguments = [structure, "A B C D", "-m", "1:3:X", "-m", "0:4:X"]
-    main(arguments)
-    drawn, said = capsys.readouterr()
-    lines = said.splitlines()
-    assert drawn.startswith("<svg")
+    answer = figures(*arguments)
+    lines = answer.stderr.splitlines()
+    assert answer.stdout.startswith("<svg")
     assert lines[0] == "the same hyperpath also stands for these mention sets:" and len(lines) == 7
     assert lines[1] == "     all: A B C (0:3:X), A B C D (0:4:X), B C (1:3:X), B C D (1:4:X)"
     assert "   other: A B C (0:3:X), B C D (1:4:X)" in lines
-    main([*arguments, "--show", "graph"])
-    assert capsys.readouterr().err == ""
+    assert figures(*arguments, "--show", "graph").stderr == ""
 
 
-def test_command_cuts_a_long_list_of_readings(capsys) -> None:
+def test_command_cuts_a_long_list_of_readings() -> None:
     mentions = [argument for i in range(9) for argument in ("-m", f"{i}:{18 - i}:X")]
-    main(["mention-separators", " ".join("abcdefghijklmnopqr"), *mentions])
-    lines = capsys.readouterr().err.splitlines()
+    lines = figures("mention-separators", " ".join("abcdefghijklmnopqr"), *mentions).stderr.splitlines()
     assert len(lines) == 10 and lines[-1].strip() == "and more"
 
 
@@ -172,19 +169,16 @@ def test_command_cuts_a_long_list_of_readings(capsys) -> None:
         (["tree", "A B", "-t", "X", "-o", "nowhere/at/all.svg"], "nowhere"),
     ],
 )
-def test_command_answers_mistakes_in_one_sentence(arguments: list[str], message: str, capsys) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    said = capsys.readouterr().err
-    assert ended.value.code == 2 and message in said and len(said.splitlines()) == 1
+def test_command_answers_mistakes_in_one_sentence(arguments: list[str], message: str) -> None:
+    answer = figures(*arguments)
+    assert answer.returncode == 2 and message in answer.stderr and len(answer.stderr.splitlines()) == 1
 
 
-def test_command_refuses_to_overwrite(tmp_path: Path, capsys) -> None:
+def test_command_refuses_to_overwrite(tmp_path: Path) -> None:
     target = tmp_path / "tree.svg"
     arguments = ["tree", "A B", "-m", "0:1:X", "-o", str(target)]
-    main(arguments)
-    assert capsys.readouterr() == ("", f"wrote {target}\n")
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert "--force" in capsys.readouterr().err
-    main([*arguments, "--force"])
+    answer = figures(*arguments)
+    assert (answer.stdout, answer.stderr) == ("", f"wrote {target}\n")
+    answer = figures(*arguments)
+    assert answer.returncode == 2 and "--force" in answer.stderr
+    assert not figures(*arguments, "--force").returncode

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.figures.__main__ import main
 from hyperspan.cli import make_app
+from tests.experiments.support import figures
 
 DOCS = Path(__file__).parents[2] / "docs"
 DRAWN = re.compile(r"^\$ (?:hyperspan (?=draw )|python -m experiments\.)((?:\\\n|[^\n])*)", re.MULTILINE)
@@ -27,7 +27,7 @@ COMMANDS = [
 def test_picture_is_what_its_command_draws(words: list[str], tmp_path: Path) -> None:
     command, *arguments, name = words
     if command == "figures":
-        main([*arguments, str(tmp_path / name)])
+        assert not figures(*arguments, str(tmp_path / name)).returncode
     else:
         done = CliRunner().invoke(make_app(), [command, *arguments, str(tmp_path / name)])
         assert done.exit_code == 0, done.output
