@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR
 from tests.support.process import call
-from tests.support.runs import same_result, train_command
+from tests.support.runs import CONFIG, same_result, train_command
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
@@ -238,12 +239,6 @@ def test_a_run_that_stopped_within_an_epoch_resumes_to_the_same_bits(
     assert same_result(tmp_path / "whole", tmp_path / "stopped") and again.epoch < 14
 
 
-def test_plateau_needs_dev(config: Path, tmp_path: Path) -> None:
-    settings = Config.read(config, ["training.schedule=plateau", "data.dev="])
-    with pytest.raises(InputError, match=r"schedule is plateau.* but there is no dev; set data\.dev, or"):
-        train(settings, tmp_path / "run", device="cpu")
-
-
 @pytest.mark.parametrize(
     ("schedule", "expected"),
     [
@@ -293,28 +288,50 @@ def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: lis
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_is_not_resumed_with_another_configuration(config: Path, tmp_path: Path) -> None:
-    settings = Config.read(config, ["training.epochs=1"])
-    train(settings, tmp_path / "run", device="cpu")
-    with pytest.raises(OutputExistsError, match="go on with --resume"):
-        train(settings, tmp_path / "run", device="cpu")
-    with pytest.raises(InputError, match=r"another training\.beta"):
-        train(settings.override(["training.beta=2"]), tmp_path / "run", device="cpu", resume=True)
-    bare = tmp_path / "bare.jsonl"
-    bare.write_text('{"text": "Tea was served.", "mentions": []}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="holds no mentions"):
-        train(settings.override([f"data.train={bare}"]), tmp_path / "bare", device="cpu")
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run of one epoch, a folder of other files, and corpora to name in its stead."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "README.md").write_text("mine", encoding="utf-8")
+    harbour, words = Path(HARBOUR).read_text(encoding="utf-8"), " ".join(["tea"] * 800)
+    (folder / "twice.data").write_text(harbour * 2, encoding="utf-8")
+    (folder / "long.data").write_text(f"{words}\n{' '.join('_' * 800)}\n0,1 PER\n\n", encoding="utf-8")
+    (folder / "bare.jsonl").write_text('{"text": "Tea was served.", "mentions": []}\n', encoding="utf-8")
+    train(Config.from_toml(CONFIG).override(["training.epochs=1"]), folder / "run", device="cpu")
+    return folder
 
 
-def test_a_checkpoint_of_another_version_is_refused_by_name(config: Path, tmp_path: Path) -> None:
-    settings, folder = Config.read(config, ["training.epochs=1"]), tmp_path / "run"
-    train(settings, folder, device="cpu")
+@pytest.mark.parametrize(
+    ("output", "changes", "message"),
+    [
+        ("run", "training.epochs=1", "go on with --resume"),
+        ("run --resume", "training.beta=2", r"another training\.beta"),
+        ("run --resume", "training.epochs=2 data.train=PLACE/twice.data", "was trained on other sentences"),
+        ("notes", "training.epochs=1", r"holds README\.md already; overwrite it with --force"),
+        ("mistyped --resume", "training.epochs=1", "holds no run to resume"),
+        ("new", "data.train=PLACE/bare.jsonl", "holds no mentions"),
+        ("new", "data.train=PLACE/long.data", "has 800 words, too many"),
+        ("new", "training.schedule=plateau data.dev=", r"is plateau.* but there is no dev; set data\.dev, or"),
+    ],
+)
+def test_train_says_why_it_does_not_begin(place: Path, output: str, changes: str, message: str) -> None:
+    settings = Config.from_toml(CONFIG).override(changes.replace("PLACE", str(place)).split())
+    name, *resume = output.split()
+    with pytest.raises(InputError, match=message) as refused:
+        train(settings, place / name, device="cpu", resume=bool(resume))
+    assert isinstance(refused.value, OutputExistsError) == (not resume and name != "new")
+    assert (place / name).exists() == (name in ("run", "notes"))
+
+
+def test_a_checkpoint_of_another_version_is_refused_by_name(place: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(place / "run", tmp_path / "run")
     tensors, state = read_tensors(folder / CHECKPOINT)
     state["config"] = state["config"].replace("[training]", "[training]\nclip = 3.0", 1)
     write_tensors(tensors, folder / CHECKPOINT, state)
     message = rf"{re.escape(str(folder / CHECKPOINT))} does not fit this version of hyperspan, .* no key training\.clip"
     with pytest.raises(InputError, match=message):
-        train(settings, folder, device="cpu", resume=True)
+        train(Config.from_toml(CONFIG), folder, device="cpu", resume=True)
 
 
 def test_files_of_vectors_may_move_but_not_change(config: Path, tmp_path: Path) -> None:
@@ -341,25 +358,17 @@ def test_files_of_vectors_may_move_but_not_change(config: Path, tmp_path: Path) 
     assert models[0] == models[1]
 
 
-def test_what_exists_is_not_overwritten_unasked(config: Path, tmp_path: Path) -> None:
-    settings = Config.read(config, ["training.epochs=1"])
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "README.md").write_text("mine", encoding="utf-8")
-    with pytest.raises(OutputExistsError, match=r"holds README\.md already; overwrite it with --force"):
-        train(settings, folder, device="cpu")
-    with pytest.raises(InputError, match="holds no run to resume"):
-        train(settings, tmp_path / "mistyped", device="cpu", resume=True)
-    train(settings, tmp_path / "run", device="cpu")
-    (tmp_path / "run" / "README.md").write_text("completed by hand", encoding="utf-8")
-    written = ModelCard.read(tmp_path / "run")
-    assert written.title == "run" and written.labels == dict.fromkeys(load_model(tmp_path / "run").labels, "")
+def test_a_card_that_was_completed_by_hand_is_kept_by_a_resumed_run(place: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(place / "run", tmp_path / "run")
+    (folder / "README.md").write_text("completed by hand", encoding="utf-8")
+    written = ModelCard.read(folder)
+    assert written.title == "run" and written.labels == dict.fromkeys(load_model(folder).labels, "")
     assert written.figures.corpus == Path(HARBOUR).name and written.figures.dev is not None
     assert DomainCheck.of(written) is not None
-    replace(written, domain="harbours").write(tmp_path / "run")
-    train(settings, tmp_path / "run", device="cpu", resume=True)
-    assert (tmp_path / "run" / "README.md").read_text(encoding="utf-8") == "completed by hand"
-    assert ModelCard.read(tmp_path / "run") == replace(written, domain="harbours")
+    replace(written, domain="harbours").write(folder)
+    train(Config.from_toml(CONFIG).override(["training.epochs=1"]), folder, device="cpu", resume=True)
+    assert (folder / "README.md").read_text(encoding="utf-8") == "completed by hand"
+    assert ModelCard.read(folder) == replace(written, domain="harbours")
 
 
 def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_path: Path) -> None:
@@ -375,21 +384,6 @@ def test_a_label_that_only_dev_has_is_said_and_does_no_harm(config: Path, tmp_pa
     )
     assert any(text.startswith("labels of dev that train has not, which the model cannot find: NEW (") for text in told)
     assert load_model(tmp_path / "run").labels == ("FAC", "GPE", "LOC", "ORG", "PER", "VEH")
-
-
-def test_other_data_are_noticed(config: Path, tmp_path: Path) -> None:
-    train(Config.read(config, ["training.epochs=1"]), tmp_path / "run", device="cpu")
-    twice = tmp_path / "twice.data"
-    twice.write_text(Path(HARBOUR).read_text(encoding="utf-8") * 2, encoding="utf-8")
-    with pytest.raises(InputError, match="was trained on other sentences"):
-        train(
-            Config.read(config, ["training.epochs=2", f"data.train={twice}"]),
-            tmp_path / "run",
-            device="cpu",
-            resume=True,
-        )
-    train(Config.read(config, ["training.epochs=2"]), tmp_path / "run", device="cpu", resume=True)
-    assert read_log(tmp_path / "run" / "log.jsonl")[-1]["epoch"] == 2
 
 
 def test_without_dev_the_last_epoch_is_kept(config: Path, tmp_path: Path) -> None:
@@ -409,11 +403,3 @@ def test_raw_documents_are_cut_as_the_model_will_cut_text(tmp_path: Path) -> Non
     assert cut.tokens == ("An", "IL-2", "-dependent", "line", ".") and len(cut.mentions) == 1
     (blind,) = read_sentences(str(file), gold_known=False)
     assert blind.tokens == ("An", "IL-2-dependent", "line", ".") and not blind.mentions
-
-
-def test_a_sentence_too_long_to_train_on_is_named(config: Path, tmp_path: Path) -> None:
-    words = " ".join(["tea"] * 800)
-    long = tmp_path / "long.data"
-    long.write_text(f"{words}\n{' '.join('_' * 800)}\n0,1 PER\n\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has 800 words, too many"):
-        train(Config.read(config, [f"data.train={long}"]), tmp_path / "run", device="cpu")
