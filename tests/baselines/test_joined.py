@@ -23,6 +23,7 @@ from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.types import Mention, Sentence
+from tests.support.models import learn
 
 LIMITS = Limits(parts=3, width=9, gap=5, later_width=3)
 SMALL = ["words.dimension=8", "encoder.hidden=8", "encoder.span_hidden=8", "model.kind=joined", "discontinuous.parts=3"]
@@ -143,11 +144,6 @@ def test_found_pairs_are_mentions_above_the_threshold_and_probabilities_are_of_b
 def test_a_joined_model_annotates_discontinuous_mentions() -> None:
     sentences = [Sentence(["left", "and", "right", "ventricle"], [Mention(0, 4, "A", ((0, 1), (3, 4)))])] * 4
     changes = ["training.learning_rate=0.02", "encoder.input_dropout=0", "words.word_dropout=0"]
-    model = new_model(Config().override([*SMALL, *changes]), sentences)
-    optimizer = torch.optim.Adam(model.parameters(), 0.02)
-    for _ in range(25):
-        optimizer.zero_grad()
-        model.loss(sentences).values.sum().backward()
-        optimizer.step()
+    model = learn(new_model(Config().override([*SMALL, *changes]), sentences), sentences, 25)
     (found,) = Annotator(model.for_inference()).recognize(sentences[:1])
     assert [(mention.start, mention.end, mention.fragments) for mention in found.mentions] == [(0, 4, ((0, 1), (3, 4)))]

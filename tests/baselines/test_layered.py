@@ -17,6 +17,7 @@ from hyperspan.nn import new_model
 from hyperspan.nn.annotation import gold_of
 from hyperspan.types import Mention, Sentence
 from tests.baselines.test_transition import TYPES, WORDS, mention_sets, sentences
+from tests.support.models import learn
 
 Mentions = set[tuple[int, int, int]]
 
@@ -147,12 +148,7 @@ def test_two_types_on_a_span_and_mentions_of_one_type_in_each_other_are_learnt()
         "encoder.input_dropout=0",
         "words.word_dropout=0",
     ]
-    model = new_model(Config().override(changes), given)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(60):
-        optimizer.zero_grad()
-        model.loss(given).values.sum().backward()
-        optimizer.step()
+    model = learn(new_model(Config().override(changes), given), given, 60)
     with torch.inference_mode():
         assert model.eval().distribution(given).argmax() == [
             gold_of(sentence, model.vocabulary.labels) for sentence in given

@@ -68,8 +68,6 @@ def test_without_crossing_keeps_the_most(mentions: MentionSet) -> None:
     assert size(kept) == max(size(some) for some in all_sets(mentions) if is_nested(some))
 
 
-def test_sets_wider_than_c_and_wrong_shapes() -> None:
+def test_a_tree_has_a_width() -> None:
     with pytest.raises(ValueError, match="c >= 1"):
         ConstituencyTrees(torch.zeros(1, 2, 0, 1), [2])
-    with pytest.raises(ValueError, match=r"outside of shape \(1, 2\)"):
-        ConstituencyTrees(torch.zeros(1, 2, 2, 1), [2], outside=torch.zeros(1, 3))

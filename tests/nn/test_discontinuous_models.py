@@ -17,6 +17,7 @@ from hyperspan.structures import DiscontinuousHypergraph
 from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.training.distillation import Distillation
 from hyperspan.types import AnnotationScope, Mention, Sentence
+from tests.support.models import learn
 
 GAP: Any = (0, 4, 0, ((0, 1), (3, 4)))
 LEFT = Mention(0, 4, "part", ((0, 1), (3, 4)))
@@ -33,14 +34,9 @@ CHANGES = [
 
 def model_of(*changes: str, steps: int = 0, seed: int = 0) -> Recognizer:
     torch.manual_seed(seed)
-    model = new_model(Config().override([*CHANGES, *changes]), SENTENCES)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model.loss(SENTENCES).values.mean().backward()
-        optimizer.step()
+    model = learn(new_model(Config().override([*CHANGES, *changes]), SENTENCES), SENTENCES, steps, 0.03)
     assert isinstance(model, Recognizer)
-    return model.eval()
+    return model
 
 
 @pytest.fixture(scope="module")

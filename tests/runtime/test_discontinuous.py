@@ -20,6 +20,7 @@ from hyperspan.structures import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.types import Mention, Sentence
 from tests.runtime.test_model import runtime_of
+from tests.support.models import learn
 
 COORDINATIONS = [
     (f"{one} and {other} {noun} of the {place}".split(), (0, 4), ((0, 1), (3, 4)))
@@ -43,14 +44,9 @@ def trained(changes: list[str], steps: int = 12) -> Recognizer:
     """A model that has learnt a little, so that it finds mentions with gaps."""
     given = sentences()
     config = Config().override(["model.kind=discontinuous", "characters.hidden=4", *SMALL, *changes])
-    model = new_model(config, given)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model.loss(given).values.sum().backward()
-        optimizer.step()
+    model = learn(new_model(config, given), given, steps, 0.1)
     assert isinstance(model, Recognizer)
-    return model.eval()
+    return model
 
 
 @pytest.mark.parametrize(

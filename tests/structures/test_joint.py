@@ -71,12 +71,6 @@ def test_joint_without_scores_of_pairs_is_the_segmental_hypergraph(pairs, groups
 
 
 MISTAKES: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda s: JointScores(s.edges, s.together[:, :, :-1]), r"together of shape \(2, 3, 2, 2, 2\) beside close"),
-    (
-        lambda s: JointScores(s.edges, within=s.within[..., 0]),
-        r"within of shape \(2, 3, 2, 2, 2\) .*got \(2, 3, 2, 2\)",
-    ),
-    (lambda s: JointScores(s.edges, s.together.float()), "got together in torch.float32 .*move it with .to"),
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [[0, 2]]), r"groups of types from 0 to 1, each type in one group"),
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [[0], [0, 1]]), r"each type in one group, got \[\[0\], \[0, 1\]\]"),
     (lambda s: JointSegmentalHypergraph(s, [3, 2], [0, 1]), r"each type in one group, got \[0, 1\]"),  # type: ignore[list-item]

@@ -284,11 +284,14 @@ def test_wrong_tensors_are_explained(subject: Subject) -> None:
             subject.build(tensors, lengths)
     with pytest.raises(ValueError, match="float32 or float64"):
         subject.build({name: tensor.half() for name, tensor in tensors.items()}, [4, 4])
-    with pytest.raises(ValueError, match="of shape"):
-        subject.build({name: tensor[0] for name, tensor in tensors.items()}, [4, 4])
-    if len(tensors) > 1:
-        with pytest.raises(ValueError, match="move it with"):
-            subject.build({name: t.float() if i else t for i, (name, t) in enumerate(tensors.items())}, [4, 4])
+    for name, tensor in tensors.items():
+        with pytest.raises(ValueError, match=f"expected {name} of shape"):
+            subject.build(tensors | {name: tensor[0]}, [4, 4])
+        if len(tensors) > 1:
+            with pytest.raises(
+                ValueError, match=r"dtype and device, torch\.float.. on cpu, got \w+ in .* move it with"
+            ):
+                subject.build(tensors | {name: tensor.float()}, [4, 4])
 
 
 def test_a_long_sentence(subject: Subject) -> None:

@@ -15,6 +15,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.nn import Recognizer, new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Document, Sentence
+from tests.support.models import learn
 
 CORPUS = Path(__file__).parents[2] / "src/hyperspan/corpora/examples/coordination.jsonl"
 TEXT = "The left and right ventricle were stained in the liver. We compared the rod and cone cells of young mice."
@@ -41,14 +42,9 @@ def coordination_model() -> Recognizer:
         training=replace(config.training, softmax_margin=False),
     )
     sentences: list[Sentence] = [sentence for document in coordination() for sentence in document.sentences]
-    model = new_model(config, sentences)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    for _ in range(30):
-        optimizer.zero_grad()
-        model.loss(sentences).values.mean().backward()
-        optimizer.step()
+    model = learn(new_model(config, sentences), sentences, 30, 0.03)
     assert isinstance(model, Recognizer)
-    return model.eval()
+    return model
 
 
 @functools.cache

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 
-import torch
-
 from hyperspan.config import Config
 from hyperspan.nn import Recognizer, new_model
 from hyperspan.types import Mention, Sentence
+from tests.support.models import learn
 
 NAMES = {"person-name": "person", "place-name": "place"}
 
@@ -42,11 +41,6 @@ def named_model() -> Recognizer:
     """A model that has learnt the sentences above."""
     small = ["words.dimension=20", "encoder.hidden=12", "encoder.span_hidden=12", "encoder.input_dropout=0"]
     config = Config.from_mapping({"model": {"names": NAMES}}).override([*small, "training.softmax_margin=false"])
-    model = new_model(config, TRAINING)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(60):
-        optimizer.zero_grad()
-        model.loss(TRAINING).values.mean().backward()
-        optimizer.step()
+    model = learn(new_model(config, TRAINING), TRAINING, 60)
     assert isinstance(model, Recognizer)
-    return model.eval()
+    return model

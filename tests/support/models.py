@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -10,7 +11,7 @@ import torch
 from attrs import evolve
 
 from hyperspan.config import Config
-from hyperspan.nn import Recognizer, new_model
+from hyperspan.nn import Model, Recognizer, new_model
 from hyperspan.training.data import read_sentences
 from hyperspan.types import Mention, Sentence
 
@@ -31,6 +32,16 @@ TRAINING = [
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 
 
+def learn(model: Model, sentences: Sequence[Sentence], steps: int, rate: float = 0.02) -> Model:
+    """The model after so many steps on all sentences."""
+    optimizer = torch.optim.Adam(model.parameters(), rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model.loss(sentences).values.mean().backward()
+        optimizer.step()
+    return model.eval()
+
+
 @functools.cache
 def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
     """A real model that has learnt TRAINING, in a second or two."""
@@ -42,14 +53,9 @@ def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
         model=replace(config.model, max_width=max_width),
         training=replace(config.training, softmax_margin=False),
     )
-    model = new_model(config, TRAINING)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(40):
-        optimizer.zero_grad()
-        model.loss(TRAINING).values.mean().backward()
-        optimizer.step()
+    model = learn(new_model(config, TRAINING), TRAINING, 40)
     assert isinstance(model, Recognizer)
-    return model.eval()
+    return model
 
 
 SMALL = [
