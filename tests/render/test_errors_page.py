@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from hyperspan.evaluation import find_errors
-from hyperspan.evaluation.errors import ErrorReport
+from hyperspan.evaluation.alignment import PlaceInCorpus
+from hyperspan.evaluation.error_kinds import MentionDifference
+from hyperspan.evaluation.errors import ErrorReport, SentenceErrors
 from hyperspan.render.errors_page import iter_errors_page
 from hyperspan.types import Mention, Sentence
+from tests.support.growth import lines_run
 from tests.support.pages import Page
 
 NASTY = "</style><script>alert(1)</script>\" onload='x' &amp; \x00\ud800 \u202e"
@@ -67,3 +70,15 @@ def test_page_of_two_systems_says_who_is_wrong() -> None:
 def test_page_without_differences_says_so() -> None:
     sentence = [Sentence(["Oz"], [Mention(0, 1, "GPE")])]
     assert "1 sentences, 0 with differences." in Page(page_of(find_errors(sentence, sentence))).visible
+
+
+def test_page_takes_linear_work_and_space_for_nested_mentions_and_says_how_many_it_leaves_out() -> None:
+    def page(depth: int) -> str:
+        nested = Sentence(["word"] * (2 * depth), [Mention(i, 2 * depth - i, "X") for i in range(depth)])
+        missed = tuple(MentionDifference("missed", one, None, depth=1) for one in sorted(nested.mentions))
+        errors = [SentenceErrors(PlaceInCorpus(), nested, (frozenset(nested.mentions),), missed)]
+        return "".join(iter_errors_page(ErrorReport(errors, 1, ()), "Errors", systems=()))
+
+    assert "120 more not drawn, because too many overlap.</p>" in page(100)  # 60 above and 60 below
+    assert len(page(4000)) < 2.3 * len(page(2000))
+    assert lines_run(lambda: page(4000)) < 2.3 * lines_run(lambda: page(2000))

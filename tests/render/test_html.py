@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hyperspan.render.html import html_fragment, iter_html, render_html
 from hyperspan.render.layout import PALETTE, lanes
 from hyperspan.render.style import DARK, style_sheet
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
+from tests.support.growth import lines_run
 from tests.support.pages import Page, Piece
 
 
@@ -149,13 +151,34 @@ def test_render_html_grows_linearly_with_mentions() -> None:
     assert size(8000) < 2.3 * size(4000)
 
 
-@pytest.mark.xfail(strict=True, reason="step 41: drawing is linear")
-def test_render_html_grows_linearly_with_nested_mentions() -> None:
-    def size(depth: int) -> int:
-        mentions = [Mention(5 * i, 5 * (2 * depth - i) - 1, "A", probability=0.1) for i in range(depth)]
-        return len(render_html(Document("word " * (2 * depth), mentions)))
+def nested(depth: int) -> Document:
+    mentions = [Mention(5 * i, 5 * (2 * depth - i) - 1, "A", probability=(i % 100) / 100) for i in range(depth)]
+    return Document("word " * (2 * depth), mentions)
 
-    assert size(200) < 2.6 * size(100)
+
+def parted(parts: int) -> Document:
+    spans = [(10 * i, 10 * i + 4) for i in range(parts)]
+    return Document("word " * (2 * parts), [Mention(0, spans[-1][1], "A", spans)])
+
+
+def long_labels(count: int) -> Document:
+    """Labels that reach over the mentions that follow."""
+    return Document("word " * count, [Mention(5 * i, 5 * i + 4, "A" * 5000, probability=0.5) for i in range(count)])
+
+
+@pytest.mark.parametrize(("make", "count"), [(nested, 2000), (parted, 2000), (long_labels, 200)])
+def test_render_html_takes_linear_work_and_space(make: Callable[[int], Document], count: int) -> None:
+    one, two = make(count), make(2 * count)
+    assert lines_run(lambda: render_html(two)) < 2.3 * lines_run(lambda: render_html(one))
+    assert len(render_html(two)) < 2.3 * len(render_html(one))
+
+
+def test_render_html_draws_the_more_probable_mentions_where_too_many_overlap_and_lists_all() -> None:
+    page = render_html(nested(50))
+    assert page.count("<tr><td>") == 50 and "10 more not drawn, because too many overlap. The table lists them." in page
+    assert max(len(piece.tooltip) for piece in Page(page.replace("--n:", "--n:0;--m:")).pieces) == 13
+    assert "A 0.49" in page and "A 0.10" in page and "A 0.09: " not in page
+    assert "not drawn" not in render_html(nested(40))
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "é👩🏽‍🔬"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -156,10 +157,26 @@ def test_print_documents_gives_labels_the_colours_of_a_page(monkeypatch: pytest.
         assert f"\x1b[38;2;{red};{green};{blue}m" in line
 
 
-@pytest.mark.xfail(strict=True, reason="step 41: drawing is linear")
-def test_render_sentence_takes_linear_work_for_nested_mentions() -> None:
-    def lines(depth: int) -> int:
-        sentence = Sentence(["word"] * (2 * depth), [Mention(i, 2 * depth - i, "X") for i in range(depth)])
-        return lines_run(lambda: render_sentence(sentence))
+def test_render_sentence_draws_the_more_probable_mentions_where_too_many_overlap() -> None:
+    mentions = [Mention(start, 30, "X", probability=0.9 if start % 2 else 0.1) for start in range(30)]
+    shown = lines(Sentence(["word"] * 30, mentions), 200)
+    assert len(shown) == 1 + 24 + 1 and shown[-1] == "6 more not drawn"
+    drawn = ["X 0.90" if "X 0.90" in line else "X 0.10" for line in shown[1:-1]]
+    assert drawn == ["X 0.90", "X 0.10"] * 9 + ["X 0.90"] * 6  # of the improbable ones, those nearest to the words
+    assert not any("not drawn" in line for line in lines(Sentence(["word"] * 30, mentions[:24]), 200))
 
-    assert lines(60) < 2.6 * lines(30)
+
+def nested(depth: int) -> Sentence:
+    return Sentence(["word"] * (2 * depth), [Mention(i, 2 * depth - i, "X") for i in range(depth)])
+
+
+def parted(parts: int) -> Sentence:
+    spans = [(2 * i, 2 * i + 1) for i in range(parts)]
+    return Sentence(["word"] * (2 * parts), [Mention(0, spans[-1][1], "X", spans)])
+
+
+@pytest.mark.parametrize("make", [nested, parted])
+def test_render_sentence_takes_linear_work(make: Callable[[int], Sentence]) -> None:
+    one, two = make(2000), make(4000)
+    assert lines_run(lambda: render_sentence(two)) < 2.2 * lines_run(lambda: render_sentence(one))
+    assert len(render_sentence(two).plain) < 2.2 * len(render_sentence(one).plain)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import regex
 from rich.cells import cell_len
 
-from hyperspan.render.layout import BarPlace, Colours, shortest_first, stack
+from hyperspan.render.layout import MOST, BarPlace, Colours, certain, not_too_deep, shortest_first, stack
 from hyperspan.render.style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TICK
 from hyperspan.types import Mention
 
@@ -74,13 +75,15 @@ def clean(text: str) -> str:
 
 def bars_of(text: str, mentions: Iterable[Mention]) -> list[Bar]:
     """The bars of the mentions of a clean text, below it; less probable ones are paler."""
-    return lay_out(text, [BarWish(mention, clean(mention.label), _certain(mention)) for mention in mentions])
+    return lay_out(text, [BarWish(mention, clean(mention.label), certain(mention)) for mention in mentions])
 
 
 def lay_out(text: str, wishes: Iterable[BarWish], *, above: bool = False) -> list[Bar]:
-    """The bars of distinct mentions, below or above a clean text."""
+    """The bars of distinct mentions, below or above a clean text; the strongest, where too many overlap."""
     by_mention = {wish.mention: wish for wish in wishes}
-    order = shortest_first(by_mention)
+    every = shortest_first(by_mention)
+    drawn = not_too_deep([mention.span for mention in every], [by_mention[mention].strength for mention in every], MOST)
+    order = [every[index] for index in drawn]
     labels = [by_mention[mention].label for mention in order]
     # A label longer than its mention needs room after it; label characters are no wider than those of the text.
     room = [(m.start, max(m.end, m.start + cell_len(label) + 1)) for m, label in zip(order, labels, strict=True)]
@@ -111,9 +114,17 @@ def _label_positions(text: str, mention: Mention, room: int) -> Iterator[tuple[i
             found = text.find(" ", place + LABEL_INTERVAL, mention.end)
         if found < 0:
             return
-        place = next((max(found + 1, start) for start, end in mention.parts if found + 1 < end), mention.end)
+        later = bisect_right(mention.parts, found + 1, key=lambda part: part[1])
+        place = max(found + 1, mention.parts[later][0]) if later < len(mention.parts) else mention.end
         if place + room > mention.end:
             return
+
+
+def left_out(count: int, where: str = "") -> str:
+    """The note below a text in which too many mentions overlap."""
+    if not count:
+        return ""
+    return f'<p class="note">{count:,} more not drawn, because too many overlap.{where}</p>'
 
 
 def padding(text: str, bars: Sequence[Bar]) -> str:
@@ -167,7 +178,8 @@ def _segment(text: str, start: int, end: int, bars: Sequence[Bar], labelled: Seq
     for bar in bars:
         mention, image = bar.mention, colours.image(bar.mention.label, bar.strength)
         side, inside = bar.side, (heights[bar.above] - bar.place.top) * LANE
-        part = next((span for span in mention.parts if span[0] <= start < span[1]), None)
+        before = bisect_right(mention.parts, start, key=lambda part: part[0]) - 1
+        part = mention.parts[before] if start < mention.parts[before][1] else None
         thick = BAR if bar.place.height == 1 else THIN_BAR * bar.place.height
         tall = thick if part else thick / 3  # a thin line between the parts of a discontinuous mention
         layers.append((image, f"left {side} {inside - tall:.2f}em", f"100% {tall:.2f}em"))
@@ -199,14 +211,10 @@ def _label(bar: Bar, start: int, height: float, edge: str, colours: Colours) -> 
 def _tooltips(text: str, bars: Sequence[Bar]) -> Iterator[str]:
     """The mentions over a segment; if there are many, the most probable."""
     many = len(bars) > TOOLTIPS
-    for bar in sorted(bars, key=lambda bar: -_certain(bar.mention))[:TOOLTIPS] if many else bars:
+    for bar in sorted(bars, key=lambda bar: -certain(bar.mention))[:TOOLTIPS] if many else bars:
         yield f"{bar.label}{probability(bar.mention, ' ')}: {excerpt(bar.mention, text)}"
     if many:
         yield f"and {len(bars) - TOOLTIPS} more, which the table lists"
-
-
-def _certain(mention: Mention) -> float:
-    return 1.0 if mention.probability is None else mention.probability
 
 
 def probability(mention: Mention, before: str = "") -> str:

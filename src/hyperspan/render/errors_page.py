@@ -14,7 +14,7 @@ from hyperspan.corpora.documents import by_characters
 from hyperspan.evaluation.error_kinds import DIFFERENCES, MentionDifference
 from hyperspan.evaluation.errors import ErrorReport, SentenceErrors
 from hyperspan.evaluation.scores import WIDTHS, width_group
-from hyperspan.render.bars import BarWish, clean, excerpt, lay_out, padding, running_text
+from hyperspan.render.bars import BarWish, clean, excerpt, lay_out, left_out, padding, running_text
 from hyperspan.render.html import page_head
 from hyperspan.render.layout import Colours, spaced_text
 from hyperspan.render.style import errors_style
@@ -181,6 +181,7 @@ def _article(errors: SentenceErrors, filters: ErrorFilters, colours: Colours) ->
     yield f'<div class="drawn"><div class="text" lang=""{padding(text, bars)}>'
     yield from running_text(text, bars, colours)
     yield "</div>"
+    yield left_out(len(above) + len(below) - len(bars))
     yield _sets(errors)
     yield '<ol class="differences">'
     for number, one in enumerate(errors.differences, start=1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path, PurePath
@@ -16,11 +16,11 @@ from pathlib import Path, PurePath
 from hyperspan import __version__
 from hyperspan.corpora.documents import by_characters
 from hyperspan.errors import InputError
-from hyperspan.render.bars import Bar, bars_of, clean, excerpt, padding, probability, running_text
-from hyperspan.render.layout import Colours, spaced_text, words_of
+from hyperspan.render.bars import bars_of, clean, excerpt, left_out, padding, probability, running_text
+from hyperspan.render.layout import Colours, shortest_first, spaced_text, words_of
 from hyperspan.render.style import style_sheet
 from hyperspan.runtime.options import ANY_LABEL, DEFAULT_THRESHOLD
-from hyperspan.types import Document, Sentence, SentenceAlternatives
+from hyperspan.types import Document, Mention, Sentence, SentenceAlternatives
 
 THIN_NOTE = "Thin bars are mentions without room for a label. The table lists them."
 
@@ -94,22 +94,24 @@ def _article(document: Document, colours: Colours) -> Iterator[str]:
     yield "</div>"
     if any(bar.place.height < 1 for bar in bars):
         yield f'<p class="note">{THIN_NOTE}</p>'
-    yield from _table(text, bars)
+    yield left_out(len(document.mentions) - len(bars), " The table lists them.")
+    yield from _table(text, document.mentions)
     yield from _alternatives(text, document.alternatives or ())
     yield "</article>\n"
 
 
-def _table(text: str, bars: Sequence[Bar]) -> Iterator[str]:
+def _table(text: str, mentions: Collection[Mention]) -> Iterator[str]:
     """The mentions as a table with numbers, for screen readers and keyboard users."""
-    if not bars:
+    if not mentions:
         return
-    count = f"{len(bars):,} mention{'s' if len(bars) > 1 else ''}"
+    count = f"{len(mentions):,} mention{'s' if len(mentions) > 1 else ''}"
     yield f"<details><summary>{count}</summary><table><thead><tr>"
     yield '<th scope="col">Mention<th scope="col">Label<th scope="col">Probability<th scope="col">Characters</thead><tbody>'
-    for bar in sorted(bars, key=lambda bar: (bar.mention.start, -bar.mention.end, bar.label)):
-        places = ", ".join(f"{start}–{end}" for start, end in bar.mention.parts)
-        yield f"<tr><td><bdi>{escape(excerpt(bar.mention, text))}</bdi><td>{escape(bar.label)}"
-        yield f"<td>{probability(bar.mention) or '–'}<td>{places}"
+    order = sorted(shortest_first(mentions), key=lambda mention: (mention.start, -mention.end, clean(mention.label)))
+    for mention in order:
+        places = ", ".join(f"{start}–{end}" for start, end in mention.parts)
+        yield f"<tr><td><bdi>{escape(excerpt(mention, text))}</bdi><td>{escape(clean(mention.label))}"
+        yield f"<td>{probability(mention) or '–'}<td>{places}"
     yield "</tbody></table></details>"
 
 

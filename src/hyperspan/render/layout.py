@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -14,6 +15,8 @@ PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a36800", "#0f7d86", "#b
 
 DEEP = 8
 """A stack of more lanes than this is drawn in thin lanes, except its most probable mentions."""
+MOST = 40
+"""The number of bars that a page draws over any character; those left out are less probable."""
 NAMED = 5
 """The number of lanes of a deep stack that keep their full height, with labels."""
 SURE = 0.5
@@ -70,21 +73,41 @@ class BarPlace(NamedTuple):
     height: float
 
 
-def lanes(spans: Sequence[tuple[int, int]]) -> list[int]:
-    """For each half-open span, the first lane in which it overlaps no earlier span.
+def not_too_deep(spans: Sequence[tuple[int, int]], probabilities: Sequence[float], most: int) -> list[int]:
+    """The indices of the spans to draw: at most `most` over any place, the more probable and then the earlier ones.
+
+    Nobody can read thousands of bars over one word, and all of them over each word would be quadratic.
+
+    >>> not_too_deep([(0, 9), (1, 3), (2, 4), (6, 8)], [0.9, 0.2, 0.5, 0.1], 2)
+    [0, 2, 3]
+    """
+    left_out: set[int] = set()
+    reaching: list[int] = []  # what is drawn so far and ends after the next one begins
+    for index in sorted(range(len(spans)), key=lambda index: spans[index][0]):
+        reaching = [*(other for other in reaching if spans[other][1] > spans[index][0]), index]
+        if len(reaching) > most:
+            least = max(reaching, key=lambda other: (-probabilities[other], other))
+            reaching.remove(least)
+            left_out.add(least)
+    return [index for index in range(len(spans)) if index not in left_out]
+
+
+def lanes(spans: Sequence[tuple[int, int]], most: float = math.inf) -> list[int]:
+    """For each half-open span, the first lane in which it overlaps no earlier span; `most` if it finds none before it.
 
     A span costs one binary search for each lane tried, so thousands of spans that overlap a few deep are quick.
 
-    >>> lanes([(0, 3), (1, 2), (3, 4), (0, 4)])
-    [0, 1, 0, 2]
+    >>> lanes([(0, 3), (1, 2), (3, 4), (0, 4)]), lanes([(0, 3), (0, 2), (0, 4), (3, 4)], most=1)
+    ([0, 1, 0, 2], [0, 1, 1, 0])
     """
     taken: list[list[tuple[int, int]]] = []  # the spans of a lane, from left to right
     chosen: list[int] = []
     for span in spans:
         lane = next((lane for lane, others in enumerate(taken) if _has_room(others, span)), len(taken))
-        if lane == len(taken):
+        if lane == len(taken) < most:
             taken.append([])
-        insort(taken[lane], span)
+        if lane < most:
+            insort(taken[lane], span)
         chosen.append(lane)
     return chosen
 
@@ -102,25 +125,31 @@ def stack(
     >>> stack([(0, 9), (2, 9)], [(0, 9), (2, 9)], [1, 1])
     [BarPlace(top=0, height=1), BarPlace(top=1, height=1)]
     """
-    rows = lanes(room)
-    deep = [group for group in _overlapping(spans) if max(rows[index] for index in group) >= DEEP]
-    if not deep:
+    rows = lanes(room, DEEP)
+    groups = _overlapping(spans)
+    in_deep = {index for group in groups if any(rows[index] == DEEP for index in group) for index in group}
+    if not in_deep:
         return [BarPlace(row, 1) for row in rows]
-    in_deep = {index for group in deep for index in group}
     named = [index for index in range(len(spans)) if index not in in_deep or probabilities[index] >= SURE]
-    found = dict(zip(named, lanes([room[index] for index in named]), strict=True))
-    places = {index: BarPlace(row, 1) for index, row in found.items() if index not in in_deep or row < NAMED}
+    rows = lanes([room[index] for index in named], DEEP)
+    places = {
+        index: BarPlace(row, 1)
+        for index, row in zip(named, rows, strict=True)
+        if row < (NAMED if index in in_deep else DEEP)
+    }
     full = sorted((room[index], places[index].top + 1) for index in places)
     longest = max(
         (reach - start for (start, end), (_, reach) in zip(spans, room, strict=True) if reach > end), default=0
     )
-    for group in deep:
+    for group in groups:
+        thin = sorted(set(group) - places.keys(), key=lambda index: (spans[index][0], -spans[index][1], index))
+        if not thin:
+            continue
         start, end = min(spans[index][0] for index in group), max(spans[index][1] for index in group)
         near = full[bisect_left(full, ((start - longest, 0), 0)) : bisect_left(full, ((end, 0), 0))]
         top = max((bottom for (_, reach), bottom in near if start < reach), default=0)
-        thin = sorted(set(group) - places.keys(), key=lambda index: (spans[index][0], -spans[index][1], index))
         rows = lanes([spans[index] for index in thin])
-        height = min(max(NAMED / (max(rows, default=0) + 1), _THIN[0]), _THIN[1])
+        height = min(max(NAMED / (max(rows) + 1), _THIN[0]), _THIN[1])
         places |= {index: BarPlace(top + row * height, height) for index, row in zip(thin, rows, strict=True)}
     return [places[index] for index in range(len(spans))]
 
@@ -140,6 +169,11 @@ def _overlapping(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
 def shortest_first(mentions: Iterable[Mention]) -> list[Mention]:
     """The order in which mentions take lanes: inner mentions are nearer to the text than outer ones."""
     return sorted(mentions, key=lambda mention: (mention.end - mention.start, mention))
+
+
+def certain(mention: Mention) -> float:
+    """The probability of a mention; one without a probability is certain."""
+    return 1.0 if mention.probability is None else mention.probability
 
 
 def words_of(mention: Mention) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import IO, NamedTuple
@@ -10,15 +11,19 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from hyperspan.render.layout import Colours, lanes, shortest_first, spaces_before, words_of
+from hyperspan.render.layout import Colours, certain, lanes, not_too_deep, shortest_first, spaces_before, words_of
 from hyperspan.types import Document, Mention, RankedMentions, Sentence, Span
 
 MIN_WIDTH = 20
 """Narrower terminals are treated as this wide."""
+MOST = 24
+"""The number of bars drawn below any word: about as many lines as a terminal shows at once."""
 
 
 def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, str] | None = None) -> Text:
     """Render a sentence in lines of at most `width` columns, short mentions on top. Words wider than a line are broken.
+
+    Where more than 24 mentions overlap, the less probable ones are not drawn, and a line says how many.
 
     Tokens are separated by spaces unless their offsets show none. A dotted line joins the parts of a discontinuous
     mention; a part at the beginning or end of a line has the corner ┴ if the mention continues on another line.
@@ -41,24 +46,45 @@ def render_sentence(sentence: Sentence, width: int = 80, styles: Mapping[str, st
     gaps = [
         int(chunk == 0 and space) for space, token in spaces for chunk in range(len(token))
     ]  # columns before each chunk
+    mentions = shortest_first(sentence.mentions)
+    drawn = not_too_deep([mention.span for mention in mentions], [certain(mention) for mention in mentions], MOST)
     placed = [
-        (m, [(first_chunk[start], first_chunk[end]) for start, end in m.parts])
-        for m in shortest_first(sentence.mentions)
+        _Placed(rank, mentions[rank], [(first_chunk[start], first_chunk[end]) for start, end in mentions[rank].parts])
+        for rank in drawn
     ]
+    placed.sort(key=lambda one: one.parts[0][0], reverse=True)
+    reaching: list[_Placed] = []  # the mentions with words on this line, or before and after it
     rendered = Text()
     for first, last in _lines(sizes, gaps, width):
         line = "".join(" " * gap + chunk for gap, chunk in zip(gaps[first:last], chunks[first:last], strict=True))
         rendered.append(line[gaps[first] if first < last else 0 :] + "\n")
         columns = _columns(sizes[first:last], gaps[first:last])
-        bars = [
-            _bar(mention, [(start - first, end - first) for start, end in parts], columns, width)
-            for mention, parts in placed
-            if parts[0][0] < last and parts[-1][1] > first
-        ]
+        reaching = [one for one in reaching if one.parts[-1][1] > first]
+        while placed and placed[-1].parts[0][0] < last:
+            reaching.append(placed.pop())
+        reaching.sort(key=lambda one: one.rank)
+        bars = [_bar(one.mention, one.parts_on(first, last), columns, width) for one in reaching]
         for row in _rows(bars, styles):
             rendered.append_text(row).append("\n")
     rendered.rstrip()
+    if len(drawn) < len(mentions):
+        rendered.append(f"\n{len(mentions) - len(drawn):,} more not drawn", style="italic")
     return rendered
+
+
+class _Placed(NamedTuple):
+    """A mention, its place among all of its sentence, and its parts in chunks."""
+
+    rank: int
+    mention: Mention
+    parts: list[Span]
+
+    def parts_on(self, first: int, last: int) -> list[Span]:
+        """The parts on a line, and those at both ends of the mention, as chunks after the first of the line."""
+        begin = bisect_right(self.parts, first, key=lambda part: part[1])
+        end = bisect_left(self.parts, last, key=lambda part: part[0])
+        both_ends = dict.fromkeys([self.parts[0], *self.parts[begin:end], self.parts[-1]])
+        return [(start - first, end - first) for start, end in both_ends]
 
 
 def _printable(token: str) -> str:
@@ -109,13 +135,10 @@ class TerminalBar(NamedTuple):
 def _rows(bars: Sequence[TerminalBar], styles: Mapping[str, str]) -> list[Text]:
     """A row of bars for each lane of a line."""
     rows = lanes([(column, column + cell_len(drawn) + 1) for column, drawn, _ in bars])
-    texts: list[Text] = []
-    for lane in range(max(rows, default=-1) + 1):
-        text = Text()
-        for (column, drawn, label), own in sorted(zip(bars, rows, strict=True)):
-            if own == lane:
-                text.append(" " * (column - cell_len(text.plain))).append(drawn, style=styles.get(label, ""))
-        texts.append(text)
+    texts = [Text() for _ in range(max(rows, default=-1) + 1)]
+    for (column, drawn, label), lane in sorted(zip(bars, rows, strict=True)):
+        text = texts[lane]
+        text.append(" " * (column - cell_len(text.plain))).append(drawn, style=styles.get(label, ""))
     return texts
 
 
