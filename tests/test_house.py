@@ -99,6 +99,16 @@ def test_rooms_import_only_those_before_them() -> None:
     assert found == {}
 
 
+@pytest.mark.parametrize(
+    ("room", "allowed"), [("kernels", "kernels errors"), ("structures", "structures kernels plugins")]
+)
+def test_kernels_and_structures_import_no_other_room(room: str, allowed: str) -> None:
+    for path in (SOURCE / room).rglob("*.py"):
+        package = ("hyperspan", *path.relative_to(SOURCE).parts[:-1])
+        modules = imported_modules(ast.parse(path.read_text(encoding="utf-8")), package)
+        assert {module.split(".")[1] for module in modules} <= {*allowed.split()}, path
+
+
 def test_rooms_have_every_module_once() -> None:
     named = [name for names in ROOMS.values() for name in names.split()]
     assert len(named) == len(set(named))

@@ -125,19 +125,6 @@ def test_command_line_runs_without_extras(tmp_path: Path) -> None:
     assert status == 2 and 'pip install "hyperspan[serve]"' in said
 
 
-@pytest.mark.parametrize(
-    ("room", "allowed"),
-    [("kernels", ("kernels", "errors")), ("structures", ("structures", "kernels", "plugins"))],
-)
-def test_kernels_and_structures_import_no_other_room(room: str, allowed: tuple[str, ...]) -> None:
-    ours = tuple(f"hyperspan.{name}" for name in allowed)
-    for file in (SOURCE / room).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert all(not name.startswith("hyperspan") or name.startswith(ours) for name in names), file
-
-
 def test_modules_have_docstrings() -> None:
     for file in SOURCE.rglob("*.py"):
         if file.name != "__main__.py":
