@@ -1,23 +1,30 @@
-"""`hyperspan curve` as a user drives it: killed, resumed, extended, and with mistakes."""
+"""Learning curves: `hyperspan curve` as a user drives it, parts of a corpus, and the power law through its scores."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from hyperspan import Sentence
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.nn import load_model
-from hyperspan.training.curve import LearningCurve, learning_curve, read_runs
+from hyperspan.training.curve import LearningCurve, Parts, check_sizes, default_sizes, learning_curve, read_runs
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import TrainingEvent, read_log
+from hyperspan.training.forecast import fit, forecast
 from hyperspan.training.run import train
 from tests.support import runs
 from tests.support.models import HARBOUR
@@ -184,3 +191,127 @@ def test_without_matplotlib_the_table_still_comes(
 def test_wrong_numbers_are_one_sentence(config: Path) -> None:
     done = hyperspan("curve", str(config), "--sizes", "ten,20")
     assert done.returncode == 2 and "is not a list of whole numbers" in done.stderr and "Traceback" not in done.stderr
+
+
+# -- parts of a corpus -------------------------------------------------------------------------------------------------
+
+
+def sentence(number: int) -> Sentence:
+    return Sentence([f"w{number}"])
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.integers(0, 99))
+def test_parts_are_nested_and_as_large_as_asked(lengths: list[int], seed: int) -> None:
+    parts = Parts([[sentence(0)] * length for length in lengths])
+    found = [parts.part(size, seed) for size in range(parts.largest + 1)]
+    assert [len(part) for part in found] == list(range(parts.largest + 1))
+    assert all(set(smaller) < set(larger) for smaller, larger in itertools.pairwise(found))
+    assert found[-1] == list(range(parts.largest))
+
+
+def test_parts_take_whole_documents_where_there_are_many() -> None:
+    parts = Parts([[sentence(0)] * 10] * 12)
+    for seed in range(5):
+        documents = Counter(number // 10 for number in parts.part(25, seed))
+        assert sorted(documents.values()) == [5, 10, 10]
+    assert len({tuple(parts.part(25, seed)) for seed in range(5)}) == 5
+    few = Parts([[sentence(0)] * 40] * 3)
+    assert len({number // 40 for number in few.part(12, seed=1)}) == 3
+
+
+@given(st.integers(2, 10**6))
+def test_default_sizes_grow_up_to_the_corpus(largest: int) -> None:
+    sizes = default_sizes(largest)
+    assert 2 <= len(sizes) <= 5 and sizes == sorted(set(sizes)) and sizes[0] >= 1 and sizes[-1] == largest
+    assert largest < 60 or all(1.5 < later / sooner < 3.5 for sooner, later in itertools.pairwise(sizes))
+
+
+def test_check_sizes_explains_what_is_wrong() -> None:
+    parts = Parts([[sentence(0)]] * 50)
+    assert check_sizes([30, 10, 30], parts) == [10, 30]
+    with pytest.raises(
+        InputError, match=r"--sizes 60 is larger than the corpus: data\.train has 50 sentences; ask for at most 50"
+    ):
+        check_sizes([10, 60], parts)
+    with pytest.raises(InputError, match="fewer than two sizes"):
+        check_sizes([10], parts)
+    with pytest.raises(InputError, match="the smallest is 1"):
+        check_sizes([0, 10], parts)
+    with pytest.raises(InputError, match=r"data\.train has 1 sentence, but a curve needs parts of at least two sizes"):
+        check_sizes(default_sizes(1), Parts([[sentence(0)]]))
+
+
+# -- the power law: that it finds the truth, how often its interval holds it, and when it says nothing -----------------
+
+
+SIZES = np.array([30, 100, 300, 1000])
+
+
+def f1(sizes: object, a: float, b: float, c: float) -> np.ndarray:
+    return 1 - (a + b * np.asarray(sizes, dtype=float) ** -c)
+
+
+@pytest.mark.parametrize(("a", "b", "c"), [(0.2, 2, 0.5), (0, 1.5, 0.25), (0.35, 6, 1.0), (0.5, 0, 1)])
+def test_fit_recovers_a_power_law(a: float, b: float, c: float) -> None:
+    law = fit(SIZES, f1(SIZES, a, b, c))
+    further = [50, 2000, 4000]
+    assert np.allclose(law.f1(further), f1(further, a, b, c), atol=2e-3)
+    values = law.to_dict()
+    assert np.allclose(f1(further, values["a"], values["b"], values["c"]), law.f1(further))
+
+
+def test_fit_of_many_curves_is_that_of_each() -> None:
+    rows = np.random.default_rng(1).random((5, 4))
+    weights = [1, 2, 3, 4]
+    together = fit(SIZES, rows, weights).f1([10, 5000])
+    assert np.allclose(together, [fit(SIZES, row, weights).f1([10, 5000]) for row in rows])
+
+
+scores = st.floats(0, 1)
+some_runs = st.lists(st.tuples(st.integers(1, 10**6), scores), min_size=1, max_size=12)
+
+
+@given(some_runs)
+def test_forecast_is_monotone_and_within_bounds_whatever_the_scores(given_runs: list[tuple[int, float]]) -> None:
+    sizes, values = [size for size, _ in given_runs], [score for _, score in given_runs]
+    found = forecast(sizes, values)
+    assert found.sentence.endswith(".") and "nan" not in found.sentence and "inf" not in found.sentence
+    assert (found.fitted is None) == (found.verdict == "no curve")
+    grid = np.geomspace(1, 4 * max(sizes), 50)
+    if found.fitted is not None:
+        low, high = found.fitted.band(grid)
+        for curve in (found.fitted.law.f1(grid), low, high):
+            assert np.isfinite(curve).all() and (curve >= 0).all() and (curve <= 1).all()
+            assert (np.diff(curve) >= -1e-12).all()
+        assert 0 <= found.fitted.gain_interval[0] <= found.fitted.gain_interval[1] <= 1
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_interval_holds_the_gain_about_nine_times_in_ten(seeds: int) -> None:
+    random = np.random.default_rng(7)
+    sizes = np.array([*SIZES, 3000] * seeds)
+    truth = f1([3000, 6000], 0.15, 1.6, 0.4)
+    held = []
+    for round_ in range(40):
+        noise = 0.02 * (30 / sizes) ** 0.25 * random.standard_normal(len(sizes))
+        drawn = f1(sizes, 0.15, 1.6, 0.4) + noise
+        fitted = forecast(sizes.tolist(), drawn.tolist(), seed=round_).fitted
+        assert fitted is not None
+        held.append(fitted.gain_interval[0] <= truth[1] - truth[0] <= fitted.gain_interval[1])
+    assert 0.8 <= np.mean(held) <= 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values", "verdict", "words"),
+    [
+        ([30, 100], [0.4, 0.6], "no curve", "2 sizes"),
+        ([30, 100, 300, 1000], [0, 0, 0.3, 0.4], "no curve", "Only 2 sizes with an F1 above 1"),
+        ([30, 100, 300], [0, 0, 0], "no curve", "No size with an F1 above 1"),
+        ([30, 100, 300], [0.6, 0.7, 0.5], "no curve", "F1 falls from 100 to 300 sentences"),
+        ([30, 100, 300, 1000] * 2, [0.80, 0.90, 0.91, 0.912] * 2, "little", "at most 0."),
+        ([100, 120, 140] * 2, [0.5, 0.53, 0.51, 0.47, 0.49, 0.54], "unclear", "cannot tell"),
+    ],
+)
+def test_forecast_says_when_it_cannot_tell(sizes: list[int], values: list[float], verdict: str, words: str) -> None:
+    found = forecast(sizes, values)
+    assert found.verdict == verdict and words in found.sentence, found.sentence
