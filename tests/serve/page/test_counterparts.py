@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page
 
 from hyperspan.render.bars import bars_of, running_text
-from hyperspan.render.layout import PALETTE, Colours, lanes, stack
+from hyperspan.render.layout import PALETTE, Colours, lanes, not_too_deep, stack
 from hyperspan.render.style import DARK
 from hyperspan.serve.pages import STATIC
 from hyperspan.types import Mention
@@ -42,7 +42,7 @@ def parts(
 def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     draw = random.Random(3)
     cases = [[sorted(draw.sample(range(30), 2)) for _ in range(draw.randrange(12))] for _ in range(200)]
-    given = call(page, "layout.js", "cases => cases.map(m.lanes)", cases)
+    given = call(page, "layout.js", "cases => cases.map(spans => m.lanes(spans))", cases)
     assert given == [lanes([(start, end) for start, end in spans]) for spans in cases]
     stacks = [[one(draw) for _ in range(draw.randrange(40))] for _ in range(60)]
     places = call(
@@ -53,6 +53,11 @@ def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     )
     assert places == [[list(place) for place in stack(*parts(one))] for one in stacks]
     assert any(height < 1 for case in places for _, height in case)
+    body = "all => all.map(([spans, room, shares]) => m.notTooDeep(spans, shares, 5))"
+    shares = [[round(share, 1) for share in parts(one)[2]] for one in stacks]  # some are equal
+    given = [[*parts(one)[:2], some] for one, some in zip(stacks, shares, strict=True)]
+    wanted = [not_too_deep(spans, some, 5) for spans, _, some in given]
+    assert call(page, "layout.js", body, given) == wanted != [list(range(len(some))) for some in shares]
     style = (STATIC / "text.css").read_text(encoding="utf-8")
     for tones in (PALETTE, DARK):
         assert " ".join(f"--c{index}: {colour};" for index, colour in enumerate(tones)) in style
@@ -214,6 +219,28 @@ def test_a_flood_of_mentions_stays_low_and_within_reach(page: Page) -> None:
     }"""
     height, buttons, is_deep, meant = call(page, "text.js", body, 200)
     assert height < 1_200 and buttons == 200 and is_deep and meant < 0.5
+
+
+def test_nested_mentions_take_linear_work_and_space(page: Page) -> None:
+    """Work is counted as how often the start of a mention is read."""
+    body = """(depth, gaps) => {
+      const text = "word ".repeat(2 * depth), starts = Array.from({ length: depth }, (_, i) => i), mentions = [];
+      if (gaps) mentions.push({ start: 0, end: 10 * depth - 6, label: "A", fragments: starts.map(i => [10 * i, 10 * i + 4]) });
+      else for (const i of starts) mentions.push({ start: 5 * i, end: 5 * (2 * depth - i) - 1, label: "A", probability: (i % 100) / 100 });
+      let work = 0;
+      const counted = mentions.map(mention => Object.defineProperty({ ...mention }, "start", { get: () => (work++, mention.start) }));
+      m.layout.barsOf(text, counted, one => one.label);
+      const running = new m.text.RunningText(document.getElementById("result")), colouring = new m.text.Colouring([]);
+      running.draw(text, mentions, { colouring });
+      return [work, running.element.innerHTML.length, running.leftOut, m.text.leftOutNote(running.leftOut)];
+    }"""
+    modules = "const [layout, text] = await Promise.all(['layout', 'text'].map(name => import(`/static/${name}.js`)))"
+    drawn = f"async given => {{ {modules}; const m = {{ layout, text }}; return ({body})(...given) }}"
+    for gaps in (False, True):
+        one, two = (page.evaluate(drawn, [depth, gaps]) for depth in (2000, 4000))
+        assert two[0] < 2.6 * one[0] and two[1] < 2.3 * one[1]
+        assert (one[2], two[2]) == ((0, 0) if gaps else (1960, 3960))
+    assert page.evaluate(drawn, [100, False])[3] == "60 more not drawn, because too many overlap. The table lists them."
 
 
 def test_all_modules_are_fetched_at_once() -> None:

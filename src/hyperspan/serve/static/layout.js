@@ -4,7 +4,7 @@
 import { byLabel, partsOf } from "./mentions.js";
 
 export const COLOURS = 10;
-const DEEP = 8, NAMED = 5, SURE = 0.5, THIN = [0.12, 0.3]; // as in render/layout.py
+const DEEP = 8, MOST = 40, NAMED = 5, SURE = 0.5, THIN = [0.12, 0.3]; // as in render/layout.py
 const REPEAT = 35; // a label is written again after so many characters: by then a new line has probably begun
 const SHORT = 400, LONG = 4_000; // characters: shorter lines are drawn together, longer ones apart
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Emoji_Presentation}/u;
@@ -12,11 +12,26 @@ const NOTHING = /\p{M}|\p{Cf}/u;
 const DIRECTED = /(\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko})|\p{L}/u;
 const ANCHOR = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]\p{M}*|[\p{L}\p{M}\p{N}_]+|[^]/uy;
 
-/** For each half-open span the first lane in which it meets none of the spans before it. */
-export function lanes(spans) {
+/** The numbers of the spans to draw: at most `most` over any place, the more probable and then the earlier ones. */
+export function notTooDeep(spans, probabilities, most) {
+  const leftOut = new Set();
+  let reaching = []; // what is drawn so far and ends after the next one begins
+  for (const i of [...spans.keys()].sort((a, b) => spans[a][0] - spans[b][0])) {
+    reaching = reaching.filter((other) => spans[other][1] > spans[i][0]);
+    reaching.push(i);
+    if (reaching.length <= most) continue;
+    const least = reaching.reduce((a, b) => (probabilities[a] - probabilities[b] || b - a) < 0 ? a : b);
+    reaching.splice(reaching.indexOf(least), 1);
+    leftOut.add(least);
+  }
+  return [...spans.keys()].filter((i) => !leftOut.has(i));
+}
+
+/** For each half-open span the first lane in which it meets none of the spans before it; `most` if it finds none before it. */
+export function lanes(spans, most = Infinity) {
   const taken = []; // the spans of a lane, from left to right
   return spans.map((span) => {
-    for (let lane = 0; ; lane++) {
+    for (let lane = 0; lane < most; lane++) {
       const others = (taken[lane] ??= []);
       const place = upperBound(others, span);
       const before = others[place - 1], after = others[place];
@@ -25,16 +40,20 @@ export function lanes(spans) {
         return lane;
       }
     }
+    return most;
   });
 }
 
-function upperBound(spans, [start, end]) {
-  let low = 0, high = spans.length;
+/** Where a span belongs among sorted ones, after those that equal it. */
+const upperBound = (spans, [start, end]) => firstIndex(spans, ([s, e]) => s > start || (s === start && e > end));
+
+/** The index of the first for which something holds, which then holds for all after it. */
+export function firstIndex(all, holds) {
+  let low = 0, high = all.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    const [s, e] = spans[middle];
-    if (s < start || (s === start && e <= end)) low = middle + 1;
-    else high = middle;
+    if (holds(all[middle])) high = middle;
+    else low = middle + 1;
   }
   return low;
 }
@@ -47,11 +66,13 @@ export function cells(text) {
 }
 
 /**
- * The mentions as bars: each with the top of its lane and the lane's height, in full lanes, and the places where its label is
- * written (true: on narrow pages only).
+ * The mentions as bars, the most probable where too many overlap: each with the top of its lane and the lane's height, in full
+ * lanes, and the places where its label is written (true: on narrow pages only).
  */
 export function barsOf(text, mentions, labelOf) {
-  const order = [...mentions].sort(shortestFirst);
+  const every = [...mentions].sort(shortestFirst);
+  const drawn = notTooDeep(every.map((m) => [m.start, m.end]), every.map((m) => m.probability ?? 1), MOST);
+  const order = drawn.map((i) => every[i]);
   const labels = order.map(labelOf);
   const widths = labels.map(cells);
   const room = order.map((m, i) => [m.start, Math.max(m.end, m.start + widths[i] + 1)]);
@@ -66,22 +87,25 @@ export function barsOf(text, mentions, labelOf) {
 
 /** A lane for each span, whose label needs `room`, and thin lanes below them where spans overlap too deep. */
 export function stack(spans, room, probabilities) {
-  let rows = lanes(room);
-  const deep = overlapping(spans).filter((group) => Math.max(...group.map((i) => rows[i])) >= DEEP);
-  const places = rows.map((top) => ({ top, height: 1 }));
-  if (!deep.length) return places;
-  const inDeep = new Set(deep.flat());
+  let rows = lanes(room, DEEP);
+  const groups = overlapping(spans), places = rows.map((top) => ({ top, height: 1 }));
+  const inDeep = new Set(groups.filter((group) => group.some((i) => rows[i] === DEEP)).flat());
+  if (!inDeep.size) return places;
   const named = [...spans.keys()].filter((i) => !inDeep.has(i) || probabilities[i] >= SURE);
-  rows = lanes(named.map((i) => room[i]));
-  const placed = new Set(named.filter((i, at) => !inDeep.has(i) || rows[at] < NAMED));
+  rows = lanes(named.map((i) => room[i]), DEEP);
+  const placed = new Set(named.filter((i, at) => rows[at] < (inDeep.has(i) ? NAMED : DEEP)));
   named.forEach((i, at) => (places[i].top = rows[at]));
-  for (const group of deep) {
-    const start = Math.min(...group.map((i) => spans[i][0])), end = Math.max(...group.map((i) => spans[i][1]));
-    const above = [...placed].filter((i) => room[i][0] < end && start < room[i][1]).map((i) => places[i].top + places[i].height);
+  const full = [...placed].sort((a, b) => room[a][0] - room[b][0]);
+  const longest = room.reduce((most, [start, reach], i) => (reach > spans[i][1] ? Math.max(most, reach - start) : most), 0);
+  for (const group of groups) {
     const thin = group.filter((i) => !placed.has(i)).sort((a, b) => spans[a][0] - spans[b][0] || spans[b][1] - spans[a][1] || a - b);
+    if (!thin.length) continue;
+    const start = spans[group[0]][0], end = group.reduce((most, i) => Math.max(most, spans[i][1]), 0);
+    const near = full.slice(firstIndex(full, (i) => room[i][0] >= start - longest), firstIndex(full, (i) => room[i][0] >= end));
+    const top = near.reduce((most, i) => (start < room[i][1] ? Math.max(most, places[i].top + 1) : most), 0);
     const found = lanes(thin.map((i) => spans[i]));
-    const height = Math.min(Math.max(NAMED / (Math.max(0, ...found) + 1), THIN[0]), THIN[1]);
-    thin.forEach((i, at) => (places[i] = { top: Math.max(0, ...above) + found[at] * height, height }));
+    const height = Math.min(Math.max(NAMED / (found.reduce((a, b) => Math.max(a, b)) + 1), THIN[0]), THIN[1]);
+    thin.forEach((i, at) => (places[i] = { top: top + found[at] * height, height }));
   }
   return places;
 }
@@ -105,7 +129,7 @@ function shortestFirst(a, b) {
 
 /** At the beginning, on a new line and now and then, never in a gap. */
 function labelPlaces(text, mention, room) {
-  const { start, end } = mention, inner = text.slice(0, end);
+  const { start, end } = mention, inner = text.slice(0, end), all = partsOf(mention);
   const places = new Map();
   let place = start, narrow = false;
   for (;;) {
@@ -114,7 +138,7 @@ function labelPlaces(text, mention, room) {
     narrow = found < 0 && !narrow;
     found = found < 0 ? inner.indexOf(" ", place + REPEAT) : found + place;
     if (found < 0) return places;
-    const part = partsOf(mention).find((span) => found + 1 < span[1]);
+    const part = all[firstIndex(all, (span) => found + 1 < span[1])];
     place = part ? Math.max(found + 1, part[0]) : end;
     if (place + room > end) return places;
   }

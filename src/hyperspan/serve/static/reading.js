@@ -3,7 +3,7 @@
 import { $, debounced } from "./dom.js";
 import { joinedParts, keyOf, partsOf, withParts } from "./mentions.js";
 import { snapped } from "./offsets.js";
-import { RunningText, number } from "./text.js";
+import { RunningText, leftOutNote, number } from "./text.js";
 
 export class Reading {
   /** `on`: mentions(list, rect) and words(span, rect) where something is to be constrained, problem(sentence, rect). */
@@ -39,6 +39,7 @@ export class Reading {
     const breaks = found?.sentences.map((sentence) => sentence.start);
     this.text.draw(shownText, mentions, { colouring, breaks, constrained: (m) => view.constraintOf(m) });
     $("thin").hidden = !this.text.isDeep;
+    $("left-out").textContent = leftOutNote(this.text.leftOut);
     const kept = this.#nearest();
     if (kept) kept.tabIndex = 0;
     if (hadFocus && document.activeElement === document.body) (kept ?? this.element).focus({ preventScroll: true });

@@ -4,7 +4,7 @@
 import { cleaned } from "./layout.js";
 import { byLabel, mapped, partsOf, placesText } from "./mentions.js";
 import { codePoints } from "./offsets.js";
-import { RunningText, excerpt, number } from "./text.js";
+import { RunningText, excerpt, leftOutNote, number } from "./text.js";
 
 const byPlace = (a, b) => a.start - b.start || a.end - b.end || byLabel(a, b);
 
@@ -103,7 +103,9 @@ export async function html({ title, text, mentions, sentences, colouring, labels
   const shown = cleaned(text);
   const running = add(article, "div", { className: "text", lang: "" });
   const breaks = sentences.map((sentence) => sentence.start);
-  new RunningText(running).draw(shown, mentions, { colouring, breaks, still: true });
+  const drawn = new RunningText(running);
+  drawn.draw(shown, mentions, { colouring, breaks, still: true });
+  if (drawn.leftOut) add(article, "p", { className: "note", textContent: leftOutNote(drawn.leftOut) });
   addTable(add, article, shown, mentions, codePoints(text));
   const head = `<head><meta charset="utf-8">${page.head.innerHTML}</head>`;
   return `<!doctype html>\n<html lang="en">${head}\n${page.body.outerHTML}\n</html>\n`;

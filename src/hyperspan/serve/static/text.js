@@ -2,7 +2,7 @@
 // is an inline element whose background shows the bars that run under it, as in render/html.py. User text only ever becomes
 // text nodes.
 
-import { COLOURS, anchorEnd, barsOf, cells, parts, rightToLeft } from "./layout.js";
+import { COLOURS, anchorEnd, barsOf, cells, firstIndex, parts, rightToLeft } from "./layout.js";
 import { keyOf, mapped, partsOf } from "./mentions.js";
 
 const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (em), as in text.css and render/style.py
@@ -43,6 +43,7 @@ export class RunningText {
     this.drawn = new Map(); // what a part shows, as a string -> its elements
     this.pieces = new WeakMap(); // element -> {start, end, height, bars}, places relative to its part
     this.spans = new WeakMap(); // the element of a part -> where it starts and ends in the text
+    this.undrawn = new WeakMap(); // the element of a part -> how many of its mentions are not drawn
     this.lit = [];
   }
 
@@ -59,6 +60,7 @@ export class RunningText {
       elements.push(this.#part(text.slice(start, end), inside, start, options, before));
     }
     for (const [side, room] of Object.entries(margins(text, shown))) this.element.style.setProperty(`--${side}`, room);
+    this.leftOut = elements.reduce((sum, element) => sum + this.undrawn.get(element), 0);
     this.element.replaceChildren(...elements);
   }
 
@@ -69,16 +71,17 @@ export class RunningText {
     const kept = before.get(key)?.pop();
     const element = kept ?? document.createElement("div");
     if (!kept) {
+      const bars = barsOf(text, mentions, (m) => (constrained(m) === "require" ? "✓ " : "") + m.label);
       element.className = "part";
-      element.append(...this.#content(text, mentions, constrained, options));
+      element.append(...this.#content(text, bars, options));
+      this.undrawn.set(element, mentions.length - bars.length);
     }
     this.spans.set(element, [start, start + text.length]);
     this.drawn.set(key, [...(this.drawn.get(key) ?? []), element]);
     return element;
   }
 
-  *#content(text, mentions, constrained, options) {
-    const bars = barsOf(text, mentions, (m) => (constrained(m) === "require" ? "✓ " : "") + m.label);
+  *#content(text, bars, options) {
     const starting = Map.groupBy(bars, (bar) => bar.mention.start);
     const labelled = new Map();
     const cuts = new Set([0, text.length]);
@@ -224,13 +227,19 @@ export class RunningText {
 const shifted = (mention, by) => mapped(mention, (place) => place + by);
 
 /** The part of a mention that a place is in; none in its gaps. */
-const partAt = (mention, place) => partsOf(mention).find(([start, end]) => start <= place && place < end);
+function partAt(mention, place) {
+  const all = partsOf(mention), part = all[firstIndex(all, ([start]) => start > place) - 1];
+  return part && place < part[1] ? part : undefined;
+}
 
 function saying(mention, text) {
   return `${mention.label}${mention.probability == null ? "" : ` ${number(mention.probability)}`}: ${excerpt(text, mention)}`;
 }
 
 const byProbability = (bars) => [...bars].sort((a, b) => (b.mention.probability ?? 1) - (a.mention.probability ?? 1));
+
+/** The note where too many mentions overlap; empty where all are drawn. */
+export const leftOutNote = (count) => (count ? `${count.toLocaleString("en")} more not drawn, because too many overlap. The table lists them.` : "");
 
 /** The mentions over a piece; of many, the most probable. */
 function tooltip(bars, text) {
