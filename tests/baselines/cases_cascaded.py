@@ -13,6 +13,7 @@ from hyperspan.baselines.linear_chain import TagScores, linear_chain_hypergraph,
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge, Hypergraph
 from tests.baselines.cases_linear_chain import chain_score, chain_weights, flat_sets, tag_scores
+from tests.structures.batches import batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, arrays, log_sum
 
 
@@ -77,12 +78,6 @@ def cascaded_case(chains: list[TagScores], lengths: list[int], order: list[int],
 
 @st.composite
 def cascaded_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 2))
-    n = draw(st.integers(0, {1: 4, 2: 3}[m]))
-    batch = draw(st.integers(1, 3))
-    single = draw(st.booleans())
-    dtype, seed = torch.float32 if single else torch.float64, draw(st.integers(0, 2**31))
-    spread, impossible = draw(st.sampled_from([0.0, 1.0, 5.0])), draw(st.sampled_from([0.0, 0.2]))
-    chains = [tag_scores(batch, n, 1, dtype, seed + kind, spread, impossible) for kind in range(m)]
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    return cascaded_case(chains, lengths, draw(st.permutations(range(m))), tolerance=2e-4 if single else 1e-9)
+    b = draw(batches({1: 4, 2: 3}))
+    chains = [tag_scores(b.size, b.n, 1, b.dtype, b.seed + kind, b.spread, b.impossible) for kind in range(b.m)]
+    return cascaded_case(chains, b.lengths, draw(st.permutations(range(b.m))), b.tolerance)

@@ -19,6 +19,7 @@ from hyperspan.baselines.linear_chain import (
 )
 from hyperspan.structures import Mention, MentionSet
 from hyperspan.structures.graphs import Hyperedge
+from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, arrays
 
 
@@ -96,20 +97,8 @@ def tag_scores(
     return TagScores(draw(batch, n, t), draw(t, t), draw(t), draw(t))
 
 
-@st.composite
-def linear_chain_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, {1: 5, 2: 4, 3: 3}[m]))
-    batch = draw(st.integers(1, 3))
-    single = draw(st.booleans())
-    scores = tag_scores(
-        batch,
-        n,
-        m,
-        torch.float32 if single else torch.float64,
-        seed=draw(st.integers(0, 2**31)),
-        spread=draw(st.sampled_from([0.0, 1.0, 5.0])),
-        impossible=draw(st.sampled_from([0.0, 0.2])),
-    )
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    return linear_chain_case(scores, lengths, draw(st.integers(1, n + 1)), tolerance=2e-4 if single else 1e-9)
+def linear_chain_cases() -> st.SearchStrategy[Case]:
+    def made(b: Batch) -> Case:
+        return linear_chain_case(tag_scores(b.size, b.n, b.m, *b.drawn), b.lengths, b.c, b.tolerance)
+
+    return batches({1: 5, 2: 4, 3: 3}).map(made)

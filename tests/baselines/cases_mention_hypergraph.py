@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 
@@ -13,6 +12,7 @@ from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeSc
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge, SegmentalNode, mentions_of
 from tests.baselines.cases_mention_separators import closed
+from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 9
@@ -74,21 +74,9 @@ def mention_hypergraph_case(scores: WordEdgeScores, lengths: list[int], toleranc
     return Case(vectorised, lengths, m, n, brute, explicit, tolerance, meant_by=closed, independent_types=True)
 
 
-@st.composite
-def mention_hypergraph_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, 4 if m == 1 else 3))
-    batch = draw(st.integers(1, 3))
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    while len(all_mentions(max(lengths), m, n)) > MANY:
-        lengths = [max(length - 1, 0) for length in lengths]
-    single, untied = draw(st.booleans()), draw(st.booleans())
-    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
-    tensors = torch.randn(5 if untied else 4, batch, n, m, generator=generator, dtype=torch.float64)
-    tensors = tensors * draw(st.sampled_from([0.0, 1.0, 5.0]))
-    if draw(st.booleans()):
-        impossible = torch.rand(tensors.shape, generator=generator) < 0.2
-        impossible[0] = False  # T → X, so that some set is possible
-        tensors[impossible] = -math.inf
-    scores = WordEdgeScores(*tensors.to(torch.float32 if single else torch.float64))
-    return mention_hypergraph_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
+def mention_hypergraph_cases() -> st.SearchStrategy[Case]:
+    def made(b: Batch, untied: bool) -> Case:
+        tensors = b.random(5 if untied else 4, b.size, b.n, b.m, possible=0)  # T → X
+        return mention_hypergraph_case(WordEdgeScores(*tensors), b.lengths, b.tolerance)
+
+    return st.builds(made, batches({1: 4, 2: 3, 3: 3}, MANY, any_width=True), st.booleans())

@@ -19,6 +19,7 @@ from hyperspan.baselines.mention_separators import (
 )
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge
+from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 10
@@ -93,21 +94,9 @@ def separators_case(scores: torch.Tensor, lengths: list[int], tolerance: float) 
     )
 
 
-@st.composite
-def separators_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, 4 if m == 1 else 3))
-    batch = draw(st.integers(1, 3))
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    while len(all_mentions(max(lengths), m, n)) > MANY:
-        lengths = [max(length - 1, 0) for length in lengths]
-    single = draw(st.booleans())
-    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
-    scores = torch.randn(batch, n + 1, 8, m, generator=generator, dtype=torch.float64)
-    scores = scores * draw(st.sampled_from([0.0, 1.0, 5.0]))
-    if draw(st.booleans()):
-        impossible = torch.rand(scores.shape, generator=generator) < 0.2
-        impossible[:, :, 0] = False  # so that some set is possible
-        scores[impossible] = -math.inf
-    dtype = torch.float32 if single else torch.float64
-    return separators_case(scores.to(dtype), lengths, tolerance=2e-4 if single else 1e-9)
+def separators_cases() -> st.SearchStrategy[Case]:
+    def made(b: Batch) -> Case:
+        scores = b.random(b.size, b.n + 1, 8, b.m, possible=(slice(None), slice(None), 0))
+        return separators_case(scores, b.lengths, b.tolerance)
+
+    return batches({1: 4, 2: 3, 3: 3}, MANY, any_width=True).map(made)

@@ -20,6 +20,7 @@ from hyperspan.baselines.semi_markov import (
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge
 from tests.baselines.cases_linear_chain import flat_sets
+from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, arrays
 
 
@@ -66,19 +67,8 @@ def segment_scores(
     return SegmentScores(outside.to(dtype), segment.to(dtype))
 
 
-@st.composite
-def semi_markov_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, {1: 5, 2: 4, 3: 3}[m]))
-    c = draw(st.integers(1, n + 1))
-    batch = draw(st.integers(1, 3))
-    single = draw(st.booleans())
-    scores = segment_scores(
-        (batch, n, c, m),
-        torch.float32 if single else torch.float64,
-        seed=draw(st.integers(0, 2**31)),
-        spread=draw(st.sampled_from([0.0, 1.0, 5.0])),
-        impossible=draw(st.sampled_from([0.0, 0.2])),
-    )
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    return semi_markov_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
+def semi_markov_cases() -> st.SearchStrategy[Case]:
+    def made(b: Batch) -> Case:
+        return semi_markov_case(segment_scores(b.shape, *b.drawn), b.lengths, b.tolerance)
+
+    return batches({1: 5, 2: 4, 3: 3}).map(made)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hyperspan.baselines.tree import ConstituencyNode, ConstituencyTrees, constituency_hypergraph, constituents_of
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge
+from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 MANY = 10
@@ -67,21 +68,9 @@ def constituency_case(scores: torch.Tensor, outside: torch.Tensor, lengths: list
     return Case(vectorised, lengths, m, c, brute, explicit, tolerance)
 
 
-@st.composite
-def constituency_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, 4 if m == 1 else 3))
-    c = draw(st.integers(1, n + 1))
-    batch = draw(st.integers(1, 3))
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    while len(all_mentions(max(lengths), m, c)) > MANY:
-        lengths = [max(length - 1, 0) for length in lengths]
-    single = draw(st.booleans())
-    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
-    spread = draw(st.sampled_from([0.0, 1.0, 5.0]))
-    scores = torch.randn(batch, n, c, m, generator=generator, dtype=torch.float64) * spread
-    outside = torch.randn(batch, n, generator=generator, dtype=torch.float64) * spread
-    if draw(st.booleans()):
-        scores[torch.rand(scores.shape, generator=generator) < 0.2] = -math.inf
-    dtype = torch.float32 if single else torch.float64
-    return constituency_case(scores.to(dtype), outside.to(dtype), lengths, tolerance=2e-4 if single else 1e-9)
+def constituency_cases() -> st.SearchStrategy[Case]:
+    def made(b: Batch) -> Case:
+        outside = b.random(b.size, b.n, possible=...)
+        return constituency_case(b.random(*b.shape), outside, b.lengths, b.tolerance)
+
+    return batches({1: 4, 2: 3, 3: 3}, MANY).map(made)

@@ -26,6 +26,7 @@ from tests.baselines.cases_mention_hypergraph import mention_hypergraph_cases
 from tests.baselines.cases_mention_separators import separators_cases
 from tests.baselines.cases_semi_markov import semi_markov_cases
 from tests.baselines.cases_tree import constituency_cases
+from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets, arrays
 from tests.structures.cases_discontinuous import discontinuous_cases
 from tests.structures.cases_joint import joint_cases
@@ -94,26 +95,11 @@ def edge_scores(
     return EdgeScores(draw(batch, n, m, may_be_impossible=False), draw(batch, n, m), extend, close, branch)
 
 
-@st.composite
-def segmental_cases(draw: st.DrawFn) -> Case:
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, 4 if m == 1 else 3))
-    c = draw(st.integers(1, n + 1))
-    batch = draw(st.integers(1, 3))
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    while sum(min(c, length - i) for length in [max(lengths)] for i in range(length)) * m > MANY:
-        lengths = [length - 1 for length in lengths]
-        lengths = [max(length, 0) for length in lengths]
-    single = draw(st.booleans())
-    scores = edge_scores(
-        (batch, n, c, m),
-        torch.float32 if single else torch.float64,
-        seed=draw(st.integers(0, 2**31)),
-        spread=draw(st.sampled_from([0.0, 1.0, 5.0])),
-        impossible=draw(st.sampled_from([0.0, 0.2])),
-        untied=draw(st.booleans()),
-    )
-    return segmental_case(scores, lengths, tolerance=2e-4 if single else 1e-9)
+def segmental_cases() -> st.SearchStrategy[Case]:
+    def made(b: Batch, untied: bool) -> Case:
+        return segmental_case(edge_scores(b.shape, *b.drawn, untied=untied), b.lengths, b.tolerance)
+
+    return st.builds(made, batches({1: 4, 2: 3, 3: 3}, MANY), st.booleans())
 
 
 @st.composite

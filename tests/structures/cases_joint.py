@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, MentionSet
 from hyperspan.structures.graphs import Hyperedge, joint_hypergraph, joint_mentions
+from tests.structures.batches import batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 
 
@@ -91,22 +91,9 @@ def joint_case(scores: JointScores, lengths: list[int], groups: list[list[int]] 
 def joint_cases(draw: st.DrawFn) -> Case:
     from tests.structures.cases import MANY, edge_scores
 
-    m = draw(st.integers(1, 3))
-    n = draw(st.integers(0, 4 if m == 1 else 3))
-    c = draw(st.integers(1, n + 1))
-    batch = draw(st.integers(1, 3))
-    lengths = draw(st.lists(st.integers(0, n), min_size=batch, max_size=batch))
-    while sum(min(c, length - i) for length in [max(lengths)] for i in range(length)) * m > MANY:
-        lengths = [max(length - 1, 0) for length in lengths]
-    single, seed, spread = draw(st.booleans()), draw(st.integers(0, 2**31)), draw(st.sampled_from([0.0, 1.0, 5.0]))
-    impossible = draw(st.sampled_from([0.0, 0.2]))
-    dtype = torch.float32 if single else torch.float64
-    edges = edge_scores((batch, n, c, m), dtype, seed, spread, impossible, untied=draw(st.booleans()))
-    generator = torch.Generator().manual_seed(seed + 1)
-    pairs = {}
-    for name in draw(st.sampled_from([(), ("together",), ("within",), ("together", "within")])):
-        values = torch.randn(batch, n, c, m, m, generator=generator, dtype=torch.float64) * spread
-        values[torch.rand(values.shape, generator=generator) < impossible] = -math.inf
-        pairs[name] = values.to(dtype)
-    groups = draw(st.sampled_from([None, [[0, m - 1]] if m > 1 else [[0]], [[kind] for kind in range(m)]]))
-    return joint_case(JointScores(edges, **pairs), lengths, groups, tolerance=2e-4 if single else 1e-9)
+    b = draw(batches({1: 4, 2: 3, 3: 3}, MANY))
+    edges = edge_scores(b.shape, *b.drawn, untied=draw(st.booleans()))
+    names = draw(st.sampled_from([(), ("together",), ("within",), ("together", "within")]))
+    pairs = {name: b.random(*b.shape, b.m) for name in names}
+    groups = draw(st.sampled_from([None, [[0, b.m - 1]] if b.m > 1 else [[0]], [[kind] for kind in range(b.m)]]))
+    return joint_case(JointScores(edges, **pairs), b.lengths, groups, b.tolerance)
