@@ -1,8 +1,9 @@
-"""Calibration of discontinuous mentions: one exact distribution with the same most probable sets."""
+"""Calibration by type, and of discontinuous mentions: one exact distribution with the same most probable sets."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,94 @@ from hyperspan.kernels.encoder_gaps import PartScores
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.mentions import AnyMention
+from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
+from tests.structures.cases import edge_scores
+
+
+def random_arrays(lengths: list[int], c: int, m: int, *, tied: bool, seed: int) -> ArrayHypergraph:
+    """In float32; padding holds what must not matter."""
+    scores = edge_scores((len(lengths), max(lengths), c, m), torch.float32, seed, 2.0, 0.0, untied=not tied)
+    for tensor in scores.tensors().values():
+        for sentence, length in enumerate(lengths):
+            tensor[sentence, length:] = math.nan
+    return ArrayHypergraph(ScoreArrays(*(tensor.numpy() for tensor in scores.tensors().values())), lengths)
+
+
+def applied(array: ArrayHypergraph, calibration: TypeCalibration) -> tuple[ScoreArrays, list[int], np.ndarray | None]:
+    """The calibrated scores, the lengths and the best mentions; the scores of I edges come divided."""
+    extend, close, branch = (
+        None if part is None else (part / calibration.temperatures).astype(np.float32) for part in array.scores[2:]
+    )
+    given = ScoreArrays(*array.scores[:2], extend, close, branch)  # type: ignore[arg-type]
+    scores, best = calibration.apply(calibration.temper(given), array.lengths)
+    return scores, array.lengths, best
+
+
+def calibrated(array: ArrayHypergraph, calibration: TypeCalibration) -> ArrayHypergraph:
+    scores, lengths, _ = applied(array, calibration)
+    return ArrayHypergraph(scores, lengths)
+
+
+def drawn(m: int, seed: int) -> TypeCalibration:
+    generator = np.random.default_rng(seed)
+    return TypeCalibration(generator.uniform(0.5, 3, m).tolist(), (-generator.uniform(0, 4, m)).tolist())
+
+
+def check_sums(found: Any, longer: dict[AnyMention, float], tolerance: float) -> dict[frozenset[AnyMention], float]:
+    """The probabilities of mentions, of which those with gaps are given, are sums over those of all sets, which it
+    returns."""
+    sets = {mentions: math.exp(p) for mentions, p in found.topk(10**6)[0]}
+    assert sum(sets.values()) == pytest.approx(1, abs=tolerance)
+    short = {(i, i + w + 1, k): p for (_, i, w, k), p in np.ndenumerate(found.marginals)}
+    for mention, probability in (short | longer).items():
+        sums = math.fsum(p for mentions, p in sets.items() if mention in mentions)
+        assert probability == pytest.approx(sums, abs=tolerance)
+    return sets
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4),
+    c=st.integers(1, 7),
+    m=st.integers(1, 3),
+    tied=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_calibration_keeps_the_most_probable_sets(lengths: list[int], c: int, m: int, tied: bool, seed: int) -> None:
+    array = random_arrays(lengths, c, m, tied=tied, seed=seed)
+    found = calibrated(array, drawn(m, seed))
+    assert found.argmax() == array.argmax()
+    assert ArrayHypergraph(*applied(array, drawn(m, seed))).argmax() == array.argmax()  # as the runtime makes it
+    assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_calibrated_marginals_are_sums_over_sets_also_under_constraints(tied: bool) -> None:
+    array = random_arrays([3], 2, 1, tied=tied, seed=3)
+    found = calibrated(array, TypeCalibration([1.7], [-1.2]))
+    required, forbidden = (1, 2, 0), (0, 2, 0)
+    known = found.condition([[required]], [[forbidden]])
+    for one, allowed in ((found, lambda _: True), (known, lambda s: required in s and forbidden not in s)):
+        sets = check_sums(one, {}, 1e-5)
+        assert all(p < 1e-9 or allowed(s) for s, p in sets.items())
+    free = {mentions: p for mentions, p in found.topk(100)[0] if required in mentions and forbidden not in mentions}
+    total = math.log(sum(map(math.exp, free.values())))
+    for mentions, p in known.topk(100)[0]:
+        assert p == pytest.approx(free[mentions] - total, abs=1e-4)
+    assert known.marginals[0, 1, 0, 0] == pytest.approx(1) and known.marginals[0, 0, 1, 0] == 0
+
+
+def test_calibration_makes_mentions_less_probable_by_type() -> None:
+    array = random_arrays([6, 4], 4, 2, tied=True, seed=5)
+    found = calibrated(array, TypeCalibration([1.0, 1.0], [0.0, -1.0]))
+    assert found.marginals[..., 0] == pytest.approx(array.marginals[..., 0], abs=1e-6)
+    assert (found.marginals[..., 1] <= array.marginals[..., 1] + 1e-6).all()
+    assert found.marginals[..., 1].sum() < array.marginals[..., 1].sum()
+
+
+# -- mentions with gaps ------------------------------------------------------------------------------------------------
+
 
 Sizes = tuple[int, int, int, int]
 """c, g, c' and m."""
@@ -53,7 +141,7 @@ def check_equal(array: DiscontinuousArrayHypergraph, tensor: DiscontinuousHyperg
         assert ours == pytest.approx(theirs, abs=tolerance)
 
 
-def drawn(m: int, seed: int) -> TypeCalibration:
+def drawn_with_gaps(m: int, seed: int) -> TypeCalibration:
     generator = np.random.default_rng(seed)
     return TypeCalibration([1.0] * m, (-generator.uniform(0, 4, m)).tolist(), -float(generator.uniform(0, 4)))
 
@@ -70,32 +158,26 @@ def with_biases(tensor: DiscontinuousHypergraph, calibration: TypeCalibration) -
 
 @settings(max_examples=60, deadline=None)
 @given(LENGTHS, SIZES, st.integers(1, 3), st.integers(0, 999), st.booleans())
-def test_calibration_keeps_the_most_probable_sets(
+def test_calibration_of_gaps_keeps_the_most_probable_sets(
     lengths: list[int], sizes: Sizes, parts: int, seed: int, in_c: bool
 ) -> None:
     array, tensor = both(lengths, sizes, parts, seed)
     check_equal(array, tensor, 1e-9)
     with kernels.only("c") if in_c else kernels.reference():
-        found = array.calibrated(drawn(sizes[3], seed))
+        found = array.calibrated(drawn_with_gaps(sizes[3], seed))
         again = DiscontinuousArrayHypergraph(found.first, found.longer, lengths, parts)  # which finds the best anew
         assert found.argmax() == again.argmax() == array.argmax()
         assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
-        check_equal(found, with_biases(tensor, drawn(sizes[3], seed)), 1e-9)
+        check_equal(found, with_biases(tensor, drawn_with_gaps(sizes[3], seed)), 1e-9)
 
 
 @pytest.mark.parametrize("parts", [2, 3])
 def test_calibrated_probabilities_are_sums_over_sets(parts: int) -> None:
     array, _ = both([5], (2, 1, 1, 1), parts, 4)
     found = array.calibrated(TypeCalibration([1.0], [-1.2], -0.9))
-    sets = {mentions: math.exp(p) for mentions, p in found.topk(10**6)[0]}
-    assert sum(sets.values()) == pytest.approx(1, abs=1e-9)
     longer = found.discontinuous_marginals(0.0)[0]
     assert longer
-    probable: dict[AnyMention, float] = {**longer}
-    probable |= {(i, i + w + 1, k): p for (_, i, w, k), p in np.ndenumerate(found.marginals)}
-    for mention, probability in probable.items():
-        sums = math.fsum(p for mentions, p in sets.items() if mention in mentions)
-        assert probability == pytest.approx(sums, abs=1e-9)
+    sets = check_sums(found, longer, 1e-9)
     for mentions, probability in list(sets.items())[:50]:
         assert found.log_prob([mentions])[0] == pytest.approx(math.log(probability), abs=1e-9)
 
@@ -115,7 +197,7 @@ def test_calibration_makes_discontinuous_mentions_less_probable(
 
 def test_gradients_through_calibrated_scores_are_the_calibrated_marginals() -> None:
     array, tensor = both([6, 4], (3, 2, 2, 2), 2, 7)
-    calibration = drawn(2, 7)
+    calibration = drawn_with_gaps(2, 7)
     close = tensor.scores.close.requires_grad_()
     log_partition = with_biases(tensor, calibration).log_partition.sum()
     (gradient,) = torch.autograd.grad(log_partition, close)
