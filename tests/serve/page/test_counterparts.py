@@ -243,6 +243,21 @@ def test_nested_mentions_take_linear_work_and_space(page: Page) -> None:
     assert page.evaluate(drawn, [100, False])[3] == "60 more not drawn, because too many overlap. The table lists them."
 
 
+def test_nested_mentions_of_a_sentence_to_label_take_linear_space(page: Page) -> None:
+    """What was annotated is drawn first."""
+    body = """depth => {
+      const text = "word ".repeat(2 * depth), tokens = Array.from({ length: 2 * depth }, (_, i) => [5 * i, 5 * i + 4]);
+      const mentions = Array.from({ length: depth }, (_, i) => ({ start: i, end: 2 * depth - i, label: "A",
+        state: i < 3 ? "added" : i < 150 ? "draft" : "candidate", probability: 0.1 }));
+      const sentence = new m.SentenceView(document.getElementById("result"), {});
+      sentence.draw({ id: "1", text, tokens }, mentions, { colour: () => "red" });
+      const drawn = [...sentence.element.querySelectorAll("button.bar")].map(bar => bar.mention.state);
+      return [sentence.element.innerHTML.length, sentence.leftOut, drawn.filter(state => state === "candidate").length, drawn.length];
+    }"""
+    one, two = (call(page, "label-sentence.js", body, depth) for depth in (1000, 2000))
+    assert two[0] < 2.3 * one[0] and one[1:] == [800, 50, 200] and two[1:] == [1800, 50, 200]
+
+
 def test_all_modules_are_fetched_at_once() -> None:
     """A page names all that its script imports, so that the browser need not find one after another."""
     reached: set[str] = set()

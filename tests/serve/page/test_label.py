@@ -149,6 +149,7 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
         (2, 3, "cell_type"),
     }
     wait_for_file(labelling, 0, first)
+    wait_for_file(labelling, 1, {(1, 5, "RNA")})
     done, sure, skipped, untouched, _ = labelling.sentences()
     assert set(done["annotated"]["types"]) == {"DNA", "RNA", "cell_line", "cell_type", "protein", "sign", "virus"}
     assert rows(sure["mentions"]) == {(1, 5, "RNA")} and sure["annotated"] == {"types": []}

@@ -37,13 +37,22 @@ export function innerFirst(a, b) {
   return last(a) - last(b) || width(a) - width(b) || a.start - b.start || byLabel(a, b);
 }
 
+/** How much a mention is worth drawing: first what is annotated, then drafts, what was rejected, and what is only possible. */
+export function worth({ state, probability }) {
+  return { draft: probability ?? 1, rejected: -1, candidate: (probability ?? 1) - 3 }[state] ?? 2;
+}
+
 /** A lane for each of `boxes` ({key, segments: [{line, x0, x1}]}): the one it had, where it is free, or the first free one. */
 export function lanesOf(boxes, kept) {
-  const taken = [], lanes = new Map();
-  const meets = (a, b) => a.line === b.line && a.x0 < b.x1 + APART && b.x0 < a.x1 + APART;
-  const isFree = (lane, segments) => !taken[lane]?.some((other) => segments.some((segment) => meets(segment, other)));
+  const taken = [], lanes = new Map(); // of a lane: line -> what is there
+  const meets = (a, b) => a.x0 < b.x1 + APART && b.x0 < a.x1 + APART;
+  const isFree = (lane, segments) => !segments.some((segment) => taken[lane]?.get(segment.line)?.some((other) => meets(segment, other)));
   const put = ({ key, segments }, lane) => {
-    (taken[lane] ??= []).push(...segments);
+    const lines = (taken[lane] ??= new Map());
+    for (const segment of segments) {
+      if (!lines.has(segment.line)) lines.set(segment.line, []);
+      lines.get(segment.line).push(segment);
+    }
     lanes.set(key, lane);
   };
   for (const box of boxes) if (kept.has(box.key) && isFree(kept.get(box.key), box.segments)) put(box, kept.get(box.key));

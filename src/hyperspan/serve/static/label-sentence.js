@@ -1,14 +1,15 @@
 // The sentence in large type: words that can be selected, and stacked bars under them. Lines are broken by measuring, so
 // that each has the room that its bars need; text only ever becomes text nodes.
 
-import { heights, innerFirst, joined, lanesOf, linked, withLabel } from "./label-bars.js";
+import { heights, innerFirst, joined, lanesOf, linked, withLabel, worth } from "./label-bars.js";
 import { make } from "./dom.js";
-import { cleaned } from "./layout.js";
+import { cleaned, notTooDeep } from "./layout.js";
 import { keyOf, partsOf, withParts } from "./mentions.js";
 import { units } from "./offsets.js";
 import { excerpt, number } from "./text.js";
 
 const LANE = 1.45, LEAST = 0.34, MOST = 0.6; // heights of lanes in rem: with labels, and without
+const DEEPEST = 200; // bars over one word
 const WRAPPED = 30; // characters from which a word may be broken
 const MARKS = { draft: "", accepted: "✓", added: "+", rejected: "✗", candidate: "?" };
 export const STATES = { draft: "draft", accepted: "accepted", added: "added", rejected: "rejected", candidate: "candidate" };
@@ -60,7 +61,10 @@ export class SentenceView {
       this.words = new Words(item);
       this.#break();
     }
-    this.#drawBars([...mentions].sort(innerFirst), colouring, changed);
+    const all = [...mentions].sort(innerFirst);
+    const drawn = notTooDeep(all.map(({ start, end }) => [start, end]), all.map(worth), DEEPEST);
+    this.leftOut = all.length - drawn.length;
+    this.#drawBars(drawn.map((index) => all[index]), colouring, changed);
   }
 
   // -- words ------------------------------------------------------------------------------------------------------------
@@ -141,11 +145,12 @@ export class SentenceView {
   #place(all, widthOf) {
     const { isRtl } = this;
     return all.map((one) => {
-      const parts = partsOf(one.mention), segments = [];
+      const parts = partsOf(one.mention), segments = [], labelled = new Set(); // lines
       for (const [number, part] of parts.entries()) {
         const inPart = this.#runs(part).map((run, index, runs) => ({ ...run, starts: index === 0, ends: index === runs.length - 1 }));
         for (const segment of inPart) {
-          const isFirst = segments.length === 0, isNewLine = !segments.some(({ line, isLink }) => line === segment.line && !isLink);
+          const isFirst = segments.length === 0, isNewLine = !labelled.has(segment.line);
+          labelled.add(segment.line);
           const text = isFirst ? one.text : isNewLine ? `… ${one.text}` : "";
           segments.push({ ...segment, text, isFirst, ...withLabel(segment.run, text && widthOf(text), isRtl, this.#room) });
         }

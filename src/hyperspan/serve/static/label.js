@@ -38,6 +38,8 @@ function draw() {
   desk.place.settle(desk.mentions, desk.count);
   for (const [id, text] of [["before", item.before], ["after", item.after]]) $(id).textContent = cleaned(text).trim();
   sentence.draw(item, desk.mentions, desk.colouring, desk.changed);
+  $("left-out").hidden = !sentence.leftOut;
+  $("left-out").textContent = `${count(sentence.leftOut, "mention")} not drawn, because too many overlap. Up and down go to them, too.`;
   const at = session.queue.findIndex((entry) => entry.id === item.id);
   $("where").textContent = `Sentence ${at + 1} of ${session.queue.length.toLocaleString("en")}${item.document.id ? ` · ${item.document.id}` : ""}`;
   $("status").textContent = item.status === "open" ? "" : STATUSES[item.status];

@@ -1,5 +1,5 @@
 // Who stands where: lanes for overlapping spans, and places for their labels. The counterpart of render/layout.py and of
-// the first half of render/html.py, which draw the same picture without a browser.
+// the first half of render/bars.py, which draw the same picture without a browser.
 
 import { byLabel, partsOf } from "./mentions.js";
 

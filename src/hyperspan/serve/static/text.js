@@ -1,5 +1,5 @@
 // Running text with an unbroken bar under it for each mention, thin in the gaps of a discontinuous one. The text is cut wherever a mention begins or ends; each piece
-// is an inline element whose background shows the bars that run under it, as in render/html.py. User text only ever becomes
+// is an inline element whose background shows the bars that run under it, as in render/bars.py. User text only ever becomes
 // text nodes.
 
 import { COLOURS, anchorEnd, barsOf, cells, firstIndex, parts, rightToLeft } from "./layout.js";
