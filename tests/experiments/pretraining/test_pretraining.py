@@ -1,4 +1,4 @@
-"""Pretraining: masked words of unlabelled text."""
+"""Pretraining: masked words of unlabelled text; and an encoder without the subwords that texts do not need."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ from experiments.pretraining.run import PretrainingProgress, PretrainingRun
 from experiments.pretraining.settings import PretrainingSettings
 from experiments.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from experiments.pretraining.texts import find_texts, parts_of, token_lines
+from experiments.shrink_encoder import shrink
 from hyperspan.cli import run_app
+from hyperspan.config import TransformerConfig
 from hyperspan.errors import HyperspanError
 from hyperspan.nn.hub import read_pretrained
+from hyperspan.nn.subwords import SubwordTokenizer
 from hyperspan.text.tokens import Tokenizer
 from tests.support.growth import grows_linearly
 from tests.support.process import called
@@ -229,3 +232,19 @@ def test_masked_batches_mask_whole_words_and_name_what_was_there() -> None:
     assert not inside[windows == 3].any()
     masks = (batch.inputs.view(-1)[batch.positions[used]] == 4).float().mean()
     assert 0.65 < masks < 0.95
+
+
+def test_shrink_encoder_keeps_the_subwords_of_texts_and_their_vectors(tiny_encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "often.txt").write_text("harbour of of the", encoding="utf-8")
+    keep = [f"1={HARBOUR}", f"2={tmp_path / 'often.txt'}"]
+    words = Path(HARBOUR).read_text("utf-8").split("\n")[12].split()
+    shrink(tiny_encoder, tmp_path / "small", keep)
+    sizes, vectors = [], []
+    for folder in (str(tiny_encoder), str(tmp_path / "small")):
+        description, encoder = read_pretrained(folder)
+        subwords = SubwordTokenizer(TransformerConfig(folder), description)
+        ids = [*subwords.prefix, *(subword for word in words for subword in subwords.encode(word)), *subwords.suffix]
+        with torch.no_grad():
+            vectors.append(encoder.eval()(input_ids=torch.tensor([ids])).last_hidden_state)
+        sizes.append(description["config"]["vocab_size"])
+    assert sizes[1] < sizes[0] and torch.allclose(*vectors, atol=0.02)
