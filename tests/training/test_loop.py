@@ -18,11 +18,16 @@ import pytest
 import torch
 
 from hyperspan.config import Config
+from hyperspan.corpora import split_corpus
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.splits import PartFiles, open_corpus
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
+from hyperspan.evaluation import evaluate
 from hyperspan.nn import load_model, new_model
 from hyperspan.nn.tensors import read_tensors, write_tensors
 from hyperspan.runtime.cards import HEADINGS, ModelCard
 from hyperspan.runtime.domain import DomainCheck
+from hyperspan.runtime.loading import load
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.defaults import CorpusFacts, fitted
@@ -390,6 +395,29 @@ def test_without_dev_the_last_epoch_is_kept(config: Path, tmp_path: Path) -> Non
     done = train_command(config, "--output", tmp_path / "run", "--set", "data.dev=", "--set", "training.epochs=1")
     assert done.returncode == 0 and "dev F1" not in done.stderr
     assert "not measured" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+
+
+CHINESE = Path(__file__).parents[2] / "src/hyperspan/corpora/examples/chinese.jsonl"
+
+
+def test_mentions_inside_chinese_text_are_learnt(tmp_path: Path) -> None:
+    parts = split_corpus(CHINESE, {"train": 0.8, "test": 0.2}).parts
+    files = PartFiles.of(open_corpus(CHINESE, None, Problems()), tmp_path / "parts")
+    files.write(parts, problems=Problems())
+    assert all(len(token) == 1 for sentence in read_sentences(str(CHINESE)) for token in sentence.tokens)
+    config = {
+        "data": {"train": str(files.path("train"))},
+        "words": {"vectors": "", "dimension": 32, "word_dropout": 0.1},
+        "characters": {"encoder": "none"},
+        "encoder": {"hidden": 32, "span_hidden": 32, "input_dropout": 0.3},
+        "training": {"epochs": 15, "batch_size": 4, "learning_rate": 0.01},
+    }
+    annotator = load(train(config, tmp_path / "model", device="cpu").folder)
+    gold = parts["test"].documents
+    found = list(annotator.pipe([document.text for document in gold]))
+    assert evaluate(gold, found).micro.f1 > 0.85
+    [university] = annotator.pipe(["武汉大学很大。"])
+    assert {(mention.text, mention.label) for mention in university.mentions} == {("武汉大学", "ORG"), ("武汉", "GPE")}
 
 
 def test_raw_documents_are_cut_as_the_model_will_cut_text(tmp_path: Path) -> None:
