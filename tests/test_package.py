@@ -42,15 +42,15 @@ def test_front_ends_import_without_torch(tmp_path: Path) -> None:
     """What is asked often loads no NumPy either."""
     (tmp_path / "gold.jsonl").write_text('{"text": "Ada", "mentions": [{"start": 0, "end": 3, "label": "PER"}]}\n')
     code = f"""import pkgutil, importlib
-sys.modules["torch"] = sys.modules["safetensors"] = None
+sys.modules["torch"] = None
 import hyperspan
-assert not {{"numpy", "rich", "typer"}} & sys.modules.keys()
+assert not {{"numpy", "rich", "safetensors", "typer"}} & sys.modules.keys()
 import hyperspan.corpora.genia_xml, hyperspan.training.events
 assert not {{"numpy", "regex", "rich", "typer", "matplotlib"}} & sys.modules.keys()
 from hyperspan.cli.info import installation
 from hyperspan.cli.models import catalog
 installation(), catalog()
-assert not {{"numpy", "regex"}} & sys.modules.keys()
+assert not {{"numpy", "regex", "safetensors"}} & sys.modules.keys()
 for room in {WITHOUT_TORCH}:
     package = importlib.import_module("hyperspan." + room)
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
@@ -75,7 +75,7 @@ except hyperspan.HyperspanError as error:
 def test_all_names_are_imported_at_once_with_and_without_torch() -> None:
     code = f"""
 if sys.argv[1:]:
-    sys.modules["torch"] = sys.modules["safetensors"] = None
+    sys.modules["torch"] = None
 from hyperspan import *
 print(sorted({{*{hyperspan.__all__}}} - {{*dir()}}))
 """
@@ -115,7 +115,7 @@ def test_commands_that_need_torch_say_so_in_one_sentence(tmp_path: Path) -> None
         assert 'needs the extra `train`: pip install "hyperspan[train]"' in said
 
 
-EXTRAS = "matplotlib playwright pyarrow ray safetensors spacy starlette tensorboard torch transformers uvicorn".split()
+EXTRAS = "matplotlib playwright pyarrow ray spacy starlette tensorboard torch transformers uvicorn".split()
 
 
 def test_command_line_runs_without_extras(tmp_path: Path) -> None:

@@ -51,10 +51,15 @@ def open_text(path: Path) -> IO[str]:
     return cast(IO[str], openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig"))
 
 
-def read_regular(path: Path) -> bytes:
-    """Read the bytes of a regular file; raise an OSError for folders, pipes and devices (which may never end)."""
+def check_regular(path: Path) -> None:
+    """Raise an OSError for folders, pipes and devices, which may never end."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_regular(path: Path) -> bytes:
+    """Read the bytes of a regular file; see :func:`check_regular`."""
+    check_regular(path)
     return path.read_bytes()
 
 

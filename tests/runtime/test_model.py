@@ -164,8 +164,9 @@ def test_load_refuses_pipes_in_a_folder(name: str, tmp_path: Path) -> None:
     shutil.copytree(PRETRAINED / "genia", tmp_path / "model")
     (tmp_path / "model" / name).unlink()
     os.mkfifo(tmp_path / "model" / name)
-    with pytest.raises(InputError, match="no regular file"):
-        load(tmp_path / "model")
+    for loaded in (load, load_model):
+        with pytest.raises(InputError, match="no regular file"):
+            loaded(tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", ["encoder.spans.bias", "encoder.words.fixed_scale"])

@@ -22,8 +22,8 @@ EXTRAS = {
     "ray": ("pyarrow", "ray"),
     "serve": ("pydantic", "starlette", "uvicorn"),
     "spacy": ("spacy",),
-    "train": ("safetensors", "torch"),
-    "transformers": ("safetensors", "torch", "transformers"),
+    "train": ("torch",),
+    "transformers": ("torch", "transformers"),
 }
 """The modules that each extra installs."""
 

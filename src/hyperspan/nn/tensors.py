@@ -6,8 +6,6 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from hyperspan.errors import InputError
+from hyperspan.runtime.tensors import readable
 
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, state: dict[str, Any] | None = None) -> None:
@@ -45,17 +43,6 @@ def _save(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | Non
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
-
-
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn any error in reading a safetensors file into an InputError."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
-    except Exception as error:  # safetensors raises a different exception for each kind of damage
-        raise InputError(f"{path} cannot be read as safetensors ({error}); train the model again") from None
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

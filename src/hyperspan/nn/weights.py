@@ -21,8 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.nn.model import Model
-from hyperspan.nn.tensors import readable
-from hyperspan.runtime.tensors import LARGEST, SCALE, Entry, check_entries, unfit
+from hyperspan.runtime.tensors import LARGEST, SCALE, Entry, check_entries, readable, unfit
 
 SLACK = 1_000
 """A model may create this many parameters that it drops again, such as those of an encoder's unused layers."""

@@ -1,4 +1,4 @@
-"""Read the tensors of a safetensors file at once, without copies. The file is untrusted.
+"""Read all tensors of a safetensors file at once. The file is untrusted.
 
 It is not memory-mapped: if another program truncates a mapped file, for example by copying over it, the process
 crashes.
@@ -6,22 +6,21 @@ crashes.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeGuard
+from typing import NamedTuple, NoReturn
 
 import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from hyperspan.errors import InputError
-from hyperspan.files import Target, read_regular
+from hyperspan.files import Target, check_regular
 
 DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "F64": np.dtype("<f8"), "I8": np.dtype("i1")}
 """The supported dtypes; safetensors has more."""
 KINDS = {dtype: kind for kind, dtype in DTYPES.items()}
-LONGEST_HEADER = 100_000_000
-"""As in safetensors itself."""
 LARGEST = 1_000_000
 """The largest plausible weight."""
 TRAINED, FIXED = "encoder.words.trained", "encoder.words.fixed"
@@ -66,51 +65,40 @@ def unfit(path: Path, why: str) -> NoReturn:
     ) from None
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn any error in reading a safetensors file into an InputError."""
+    try:
+        check_regular(path)
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
+    except MemoryError:  # says nothing about the file
+        raise
+    except Exception as error:  # safetensors raises a different exception for each kind of damage
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = said.partition("\n")[0][:200]
+        raise InputError(f"{path} cannot be read as safetensors ({reason}); train the model again") from None
+
+
 class TensorFile:
-    """The tensors of a file by name; arrays are read-only views of its bytes."""
+    """The tensors of a file, by their names."""
 
     def __init__(self, path: Path):
         self.path = path
-        try:
-            self._bytes = read_regular(path)
-            self._header, self._data = self._read_header()
-        except FileNotFoundError:
-            raise InputError(f"{path} is not there; is {path.parent} a folder that hyperspan train wrote?") from None
-        except (OSError, ValueError, RecursionError) as error:
-            said = error.strerror if isinstance(error, OSError) else str(error)
-            reason = f"{said}".partition("\n")[0][:200]
-            raise InputError(f"{path} cannot be read as safetensors ({reason}); train the model again") from None
-
-    def _read_header(self) -> tuple[dict[str, tuple[np.dtype, tuple[int, ...], int]], int]:
-        """The dtype, shape and offset of each tensor; raise a ValueError for an invalid header."""
-        size = int.from_bytes(self._bytes[:8], "little")
-        if len(self._bytes) < 8 or size > min(LONGEST_HEADER, len(self._bytes) - 8):
-            raise ValueError("it has no header")
-        header = json.loads(self._bytes[8 : 8 + size])
-        if not isinstance(header, dict):
-            raise ValueError("its header is not an object")
-        header.pop("__metadata__", None)
-        entries = {name: _entry(name, entry) for name, entry in header.items()}
-        end = 0
-        for name, (dtype, shape, begin) in sorted(entries.items(), key=lambda item: item[1][2]):
-            if begin != end:
-                raise ValueError(f"{name[:100]!r} does not begin where the tensor before it ends")
-            end = begin + math.prod(shape) * dtype.itemsize
-        if end != len(self._bytes) - 8 - size:
-            raise ValueError("it is not as long as its header says")
-        return entries, 8 + size
+        with readable(path), safe_open(path, framework="np", backend="pread") as file:
+            self._arrays = {name: _array(file, name) for name in file.keys()}  # noqa: SIM118
 
     @property
     def entries(self) -> dict[str, Entry]:
-        return {name: Entry(KINDS[dtype], shape) for name, (dtype, shape, _) in self._header.items()}
+        return {name: Entry(KINDS[array.dtype], array.shape) for name, array in self._arrays.items()}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._header
+        return name in self._arrays
 
     def view(self, name: str) -> np.ndarray:
-        """A view of a tensor; raise an error if it has implausible values."""
-        dtype, shape, begin = self._header[name]
-        found = np.frombuffer(self._bytes, dtype, math.prod(shape), self._data + begin).reshape(shape)
+        """A tensor, not copied; raise an error if it has implausible values."""
+        found = self._arrays[name]
         if not _is_usable(found):
             raise InputError(
                 f"{self.path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
@@ -118,31 +106,21 @@ class TensorFile:
         return found
 
     def save(self, path: Path) -> None:
-        """Write the file unchanged."""
+        """Write the tensors unchanged."""
         with Target(str(path), force=True).open_binary() as file:
-            file.write(self._bytes)
+            file.write(save(self._arrays))
 
     def floats(self, name: str) -> np.ndarray:
         """A float32 copy of a tensor."""
         return self.view(name).astype(np.float32)
 
 
-def _entry(name: str, entry: Any) -> tuple[np.dtype, tuple[int, ...], int]:
-    """The dtype, shape and offset of a tensor; raise a ValueError if they are invalid."""
-    given: dict[str, Any] = entry if isinstance(entry, dict) else {}
-    kind, shape, offsets = given.get("dtype"), given.get("shape"), given.get("data_offsets")
-    if not isinstance(kind, str) or kind not in DTYPES:
-        raise ValueError(f"{name[:100]!r} is of the type {kind!r:.50}")
-    if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
-        raise ValueError(f"{name[:100]!r} has no shape or no place")
-    begin, end = offsets
-    if end - begin != math.prod(shape) * DTYPES[kind].itemsize:
-        raise ValueError(f"{name[:100]!r} is not where its header says")
-    return DTYPES[kind], tuple(shape), begin
-
-
-def _are_sizes(values: Any) -> TypeGuard[list[int]]:
-    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+def _array(file: safe_open, name: str) -> np.ndarray:
+    """A tensor of an open file; raise a ValueError if its type is not supported."""
+    kind = file.get_slice(name).get_dtype()
+    if kind not in DTYPES:
+        raise ValueError(f"{name[:100]!r} is of the type {kind!r}")
+    return file.get_tensor(name)
 
 
 def _is_usable(array: np.ndarray) -> bool:

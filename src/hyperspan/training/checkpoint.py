@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from hyperspan.config import SETTLED, Config
 from hyperspan.errors import TrainingError
-from hyperspan.nn.tensors import readable
+from hyperspan.runtime.tensors import readable
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence
 
