@@ -21,7 +21,7 @@ from rich.cells import cell_len
 
 from hyperspan.render.layout import MOST, BarPlace, Colours, certain, not_too_deep, shortest_first, stack
 from hyperspan.render.style import BAR, GAP, LABEL_SIZE, LANE, THIN_BAR, TICK
-from hyperspan.types import Mention
+from hyperspan.types import Mention, Span
 
 LABEL_INTERVAL = 35
 """The number of characters after which a label is repeated on a narrow page; twice as many on a wide one."""
@@ -178,8 +178,7 @@ def _segment(text: str, start: int, end: int, bars: Sequence[Bar], labelled: Seq
     for bar in bars:
         mention, image = bar.mention, colours.image(bar.mention.label, bar.strength)
         side, inside = bar.side, (heights[bar.above] - bar.place.top) * LANE
-        before = bisect_right(mention.parts, start, key=lambda part: part[0]) - 1
-        part = mention.parts[before] if start < mention.parts[before][1] else None
+        part = _part_at(mention, start)
         thick = BAR if bar.place.height == 1 else THIN_BAR * bar.place.height
         tall = thick if part else thick / 3  # a thin line between the parts of a discontinuous mention
         layers.append((image, f"left {side} {inside - tall:.2f}em", f"100% {tall:.2f}em"))
@@ -196,6 +195,14 @@ def _segment(text: str, start: int, end: int, bars: Sequence[Bar], labelled: Seq
     inner = f'<span class="bars" style="{style}" title="{title}">{names}{escape(text[start:end])}</span>'
     rise = f";--a:{heights[True] * LANE + GAP:.4g}em" if heights[True] else ""
     return f'<span class="room" style="--n:{heights[False]:.4g}{rise}">{inner}</span>'
+
+
+def _part_at(mention: Mention, place: int) -> Span | None:
+    """The part over a place inside a mention; None in a gap."""
+    if not mention.fragments:
+        return mention.span
+    part = mention.fragments[bisect_right(mention.fragments, place, key=lambda part: part[0]) - 1]
+    return part if place < part[1] else None
 
 
 def _label(bar: Bar, start: int, height: float, edge: str, colours: Colours) -> str:

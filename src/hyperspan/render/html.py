@@ -17,10 +17,10 @@ from hyperspan import __version__
 from hyperspan.corpora.documents import by_characters
 from hyperspan.errors import InputError
 from hyperspan.render.bars import bars_of, clean, excerpt, left_out, padding, probability, running_text
-from hyperspan.render.layout import Colours, shortest_first, spaced_text, words_of
+from hyperspan.render.layout import Colours, spaced_text, words_of
 from hyperspan.render.style import style_sheet
 from hyperspan.runtime.options import ANY_LABEL, DEFAULT_THRESHOLD
-from hyperspan.types import Document, Mention, Sentence, SentenceAlternatives
+from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence, SentenceAlternatives
 
 THIN_NOTE = "Thin bars are mentions without room for a label. The table lists them."
 
@@ -107,8 +107,7 @@ def _table(text: str, mentions: Collection[Mention]) -> Iterator[str]:
     count = f"{len(mentions):,} mention{'s' if len(mentions) > 1 else ''}"
     yield f"<details><summary>{count}</summary><table><thead><tr>"
     yield '<th scope="col">Mention<th scope="col">Label<th scope="col">Probability<th scope="col">Characters</thead><tbody>'
-    order = sorted(shortest_first(mentions), key=lambda mention: (mention.start, -mention.end, clean(mention.label)))
-    for mention in order:
+    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, clean(one.label), MENTION_ORDER(one))):
         places = ", ".join(f"{start}–{end}" for start, end in mention.parts)
         yield f"<tr><td><bdi>{escape(excerpt(mention, text))}</bdi><td>{escape(clean(mention.label))}"
         yield f"<td>{probability(mention) or '–'}<td>{places}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import MENTION_ORDER, Mention, Sentence
 
 PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a36800", "#0f7d86", "#b02a6b", "#5b6b1f", "#5a5a5a", "#6c4ad1")
 """Dark enough for text on white, and distinct in hue and lightness; labels are always written out as well."""
@@ -168,7 +168,7 @@ def _overlapping(spans: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 def shortest_first(mentions: Iterable[Mention]) -> list[Mention]:
     """The order in which mentions take lanes: inner mentions are nearer to the text than outer ones."""
-    return sorted(mentions, key=lambda mention: (mention.end - mention.start, mention))
+    return sorted(mentions, key=lambda mention: (mention.end - mention.start, MENTION_ORDER(mention)))
 
 
 def certain(mention: Mention) -> float:
