@@ -90,20 +90,26 @@ class PluginTable(Mapping[str, T], Generic[T]):
     (4, ['square'], False)
     """
 
-    def __init__(self, bases: Mapping[str, str], built_in: Mapping[str, T], *, classes: bool = False):
+    def __init__(
+        self, bases: Mapping[str, str], built_in: Mapping[str, T], *, classes: bool = False, reserved: str | None = None
+    ):
         self.bases, self.built_in = {f"hyperspan.{group}": base for group, base in bases.items()}, built_in
         """For each entry point group the address of a class. Entries are its instances; with `classes`, its
         subclasses."""
-        self.classes = classes
+        self.classes, self.reserved = classes, reserved
+        """`reserved` is the address of further names that plug-ins cannot take."""
 
     @cached_property
     def _entry_points(self) -> dict[str, metadata.EntryPoint]:
         from importlib import metadata  # slow to import, and rarely needed
 
         found: dict[str, metadata.EntryPoint] = {}
+        reserved = imported(self.reserved) if self.reserved else ()
         for entry in (entry for group in self.bases for entry in metadata.entry_points(group=group)):
             if entry.name in self.built_in:
                 self._warn(entry, "is built in and stays")
+            elif entry.name in reserved:
+                self._warn(entry, "is a section of every configuration")
             elif found.setdefault(entry.name, entry) != entry:
                 self._warn(entry, f"{_source(found[entry.name])} has")
         return found
@@ -152,8 +158,8 @@ class PluginTable(Mapping[str, T], Generic[T]):
 
     def _warn(self, entry: metadata.EntryPoint, other: str) -> None:
         warnings.warn(
-            f"{_source(entry)} adds the name {entry.name!r}, which {other} in the group {entry.group}; its authors must "
-            "choose another name",
+            f"{_source(entry)} adds the name {entry.name!r}, which {other}; its authors must choose another name in the "
+            f"group {entry.group}",
             PluginWarning,
             stacklevel=4,
         )
@@ -213,5 +219,6 @@ OPTIONS = PluginTable[Any](
         }
     ),
     classes=True,
+    reserved="hyperspan.config:SECTIONS",
 )
 """The keys that a kind of model or encoder adds to the configuration; plug-ins register in ``hyperspan.options``."""

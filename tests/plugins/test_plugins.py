@@ -136,6 +136,46 @@ def test_options_of_plugins_are_set_and_checked_like_others(tmp_path: Path) -> N
     assert done.returncode == 2 and "hashes.vectors is 'many', but must be a whole number of at least 1" in done.stderr
 
 
+def plugin(folder: Path, module: str, *entries: str) -> tuple[Path, ...]:
+    """The paths of a package of this module, whose entry points are given as they are written."""
+    about = folder / "hyperspan_own-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hyperspan-own\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("\n".join(entries))
+    (folder / "hyperspan_own.py").write_text(module)
+    return (folder, *ZOO)
+
+
+SECTION = """from dataclasses import dataclass
+from hyperspan.config import KindOptions, number
+from hyperspan_zoo import HashEncoder
+
+@dataclass(frozen=True)
+class Options(KindOptions):
+    depth: int = number(2, low=1)
+
+class Encoder(HashEncoder):
+    pass
+"""
+
+
+def test_a_section_of_every_configuration_is_not_replaced(tmp_path: Path) -> None:
+    names = ("[hyperspan.encoders]", "transformer = hyperspan_own:Encoder")
+    path = plugin(tmp_path, SECTION, *names, "[hyperspan.options]", "transformer = hyperspan_own:Options")
+    config, model = tmp_path / "own.toml", str(tmp_path / "model")
+    config.write_text(
+        f'[data]\ntrain = "{HARBOUR}"\n[model]\nkind = "lexicon"\n[encoder]\nkind = "transformer"\n'
+        '[words]\nvectors = ""\n[training]\nepochs = 1\n'
+    )
+    done = hyperspan("train", str(config), "-o", model, "--device", "cpu", path=path)
+    said = "the package hyperspan-own 1.0 adds the name 'transformer', which is a section of every configuration; its"
+    assert done.returncode == 0 and said in done.stderr, done.stderr
+    stored = tomllib.loads((tmp_path / "model" / "config.toml").read_text())
+    assert "depth" not in stored["transformer"] and "pooling" in stored["transformer"]
+    used = hyperspan("annotate", "Nobody in Lindau waved .", "--model", model, path=path)
+    assert used.returncode == 0, used.stderr
+
+
 def look_up_names() -> None:
     _ = FORMATS["jsonl"], MODELS["segmental"], MODELS["fofe"]
     print("hyperspan_zoo" in sys.modules, "_entry_points" in vars(FORMATS), "_entry_points" in vars(MODELS))
