@@ -21,8 +21,8 @@ import pytest
 
 from hyperspan.bulk import Progress, annotate_files, folder, processes
 from hyperspan.bulk.plan import Shard
-from hyperspan.bulk.processes import Processes, portable, processes_for
-from hyperspan.bulk.shards import ShardResult, WorkerDiedError
+from hyperspan.bulk.processes import Processes, WorkerStart, portable, processes_for
+from hyperspan.bulk.shards import JobSettings, ShardResult, WorkerDiedError
 from hyperspan.bulk.workers import TRIES, OnWords, run_shards
 from hyperspan.errors import InputError, JobError, MissingExtraError, OutputExistsError
 from hyperspan.runtime.loading import load
@@ -260,6 +260,38 @@ def test_what_a_worker_prints_is_not_among_its_answers(
     assert contents(tmp_path / "out") == contents(whole)
 
 
+READING = """
+import sys
+from hyperspan.runtime.annotator import Annotator
+results = Annotator.results
+def curious(self, *arguments, **options):
+    assert sys.stdin.read() == ""
+    return results(self, *arguments, **options)
+Annotator.results = curious
+"""
+
+
+def test_a_worker_that_reads_its_standard_input_finds_nothing(corpus: Path, whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(READING)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    code = JOB.replace(", on_progress=wait", "")
+    command = [sys.executable, "-c", code, str(corpus), str(tmp_path / "out")]
+    subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, timeout=60, check=True)
+    assert contents(tmp_path / "out") == contents(whole)
+
+
+def test_a_worker_whose_parent_goes_while_it_loads_leaves_quietly(tmp_path: Path) -> None:
+    loading = "import hyperspan.bulk.processes as own\nown._load = own.annotating = lambda *_: None\nmain(tasks)"
+    command = [sys.executable, "-P", "-c", processes._CODE.replace("main(tasks)", loading)]
+    start = WorkerStart(sys.path, "genia", "cpu", 1, JobSettings(), str(tmp_path), "job")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None
+        worker.stdout.close()
+        worker.stdin.write(pickle.dumps(sys.path) + pickle.dumps(start))
+        worker.stdin.close()
+        assert worker.stderr.read() == b""
+
+
 def test_workers_that_cannot_start_are_told_of_in_a_sentence(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,10 +303,8 @@ def test_workers_that_cannot_start_are_told_of_in_a_sentence(
 def test_a_model_that_a_worker_cannot_load_is_told_of(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing = (
-        "import hyperspan.bulk.processes as own\ndef load(*_): raise MemoryError('no room')\nown._load = load\nmain()"
-    )
-    monkeypatch.setattr(processes, "_CODE", processes._CODE.replace("main()", failing))
+    failing = "import hyperspan.bulk.processes as own\ndef load(*_): raise MemoryError('no room')\nown._load = load\nmain(tasks)"
+    monkeypatch.setattr(processes, "_CODE", processes._CODE.replace("main(tasks)", failing))
     with pytest.raises(JobError, match=r"workers cannot start \(no room\)"):
         annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
 

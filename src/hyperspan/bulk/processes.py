@@ -239,26 +239,32 @@ class WorkerProcess:
 # -- in a worker process -----------------------------------------------------------------------------------------------
 
 _CODE = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
+import os, pickle, sys
+tasks = os.fdopen(os.dup(0), "rb")
+with open(os.devnull) as nothing:
+    os.dup2(nothing.fileno(), 0)  # whatever reads standard input must not wait for the tasks, or take them
+sys.path[:] = pickle.load(tasks)
 from hyperspan.bulk.processes import main
-main()
+main(tasks)
 """
 
 
-def main() -> None:
-    """Annotate the shards that standard input brings, until it ends."""
+def main(stream: IO[bytes]) -> None:
+    """Annotate the shards that a stream brings, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends this process
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed must not be among the answers
-    start: WorkerStart = pickle.load(sys.stdin.buffer)
+    start: WorkerStart = pickle.load(stream)
     tasks: SimpleQueue[Shard | None] = SimpleQueue()
     busy = threading.Event()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks, busy), daemon=True).start()
+    threading.Thread(target=_listen, args=(stream, tasks, busy), daemon=True).start()
 
     def answer(message: ShardResult | BaseException | int | None) -> None:
-        pickle.dump(message, answers)
-        answers.flush()
+        try:
+            pickle.dump(message, answers)
+            answers.flush()
+        except OSError:  # the parent has gone, and nobody reads of it
+            os._exit(1)
 
     try:
         annotate = annotating(_load(start), start.settings, start.output, start.job)
