@@ -44,6 +44,9 @@ class KindOptions:
     """The keys that a kind of model or encoder adds to the configuration, in a section of its name.
 
     A subclass is a frozen dataclass. Each field is a key, with a default and a docstring; :func:`number` sets limits.
+    The type of a key is ``int``, ``float``, ``bool``, ``str``, ``Literal`` of texts, ``tuple[X, ...]`` (a list in
+    TOML), ``Mapping[str, X]`` (a table) or a union of these without tables, such as ``int | Literal["all"]``. TOML has
+    no None.
     """
 
 

@@ -91,13 +91,23 @@ class PluginTable(Mapping[str, T], Generic[T]):
     """
 
     def __init__(
-        self, bases: Mapping[str, str], built_in: Mapping[str, T], *, classes: bool = False, reserved: str | None = None
+        self,
+        bases: Mapping[str, str],
+        built_in: Mapping[str, T],
+        *,
+        classes: bool = False,
+        reserved: str | None = None,
+        check: str | None = None,
     ):
         self.bases, self.built_in = {f"hyperspan.{group}": base for group, base in bases.items()}, built_in
         """For each entry point group the address of a class. Entries are its instances; with `classes`, its
         subclasses."""
-        self.classes, self.reserved = classes, reserved
-        """`reserved` is the address of further names that plug-ins cannot take."""
+        self.classes = classes
+        self.reserved = reserved
+        """The address of further names that plug-ins cannot take."""
+        self.check = check
+        """The address of a function that raises an error for an entry that cannot be used."""
+        self._checked: set[str] = set()
 
     @cached_property
     def _entry_points(self) -> dict[str, metadata.EntryPoint]:
@@ -149,12 +159,24 @@ class PluginTable(Mapping[str, T], Generic[T]):
         else:
             is_class = isinstance(loaded, type)
             if (is_class and issubclass(loaded, base)) if self.classes else isinstance(loaded, base):
-                return cast(T, loaded)
-            wanted = "a subclass" if self.classes else "an instance"
-            reason = f"is {repr(loaded)[:60]}, but must be {wanted} of {base.__name__}"
+                if not (reason := self._fault(entry.name, loaded)):
+                    return cast(T, loaded)
+            else:
+                wanted = "a subclass" if self.classes else "an instance"
+                reason = f"is {repr(loaded)[:60]}, but must be {wanted} of {base.__name__}"
         raise InputError(
             f"{entry.name!r} of the group {entry.group} {reason}; update or uninstall {_source(entry)}, or tell its authors"
         )
+
+    def _fault(self, name: str, loaded: Any) -> str:
+        """Why an entry of a plug-in cannot be used, or "". It is checked once."""
+        if self.check and name not in self._checked:
+            try:
+                imported(self.check)(loaded)
+            except Exception as error:
+                return f"cannot be used ({type(error).__name__}: {error})"
+            self._checked.add(name)
+        return ""
 
     def _warn(self, entry: metadata.EntryPoint, other: str) -> None:
         warnings.warn(
@@ -220,5 +242,6 @@ OPTIONS = PluginTable[Any](
     ),
     classes=True,
     reserved="hyperspan.config:SECTIONS",
+    check="hyperspan.toml:check_section",
 )
 """The keys that a kind of model or encoder adds to the configuration; plug-ins register in ``hyperspan.options``."""

@@ -9,7 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -134,6 +134,49 @@ def build(cls: Any, given: Any, prefix: str = "") -> Any:
     return cls(**values)
 
 
+WRITABLE = "int, float, bool, str, Literal of texts, tuple[X, ...], Mapping[str, X] or a union of these"
+"""The types of keys in a section of a kind of model or encoder, for messages."""
+
+
+def check_section(cls: type) -> None:
+    """Raise a TypeError if the keys of a dataclass or their defaults do not fit into a section of a configuration.
+
+    >>> from dataclasses import make_dataclass
+    >>> check_section(make_dataclass("Options", [("folder", str)]))
+    Traceback (most recent call last):
+    ...
+    TypeError: folder has no default
+    """
+    if "__dataclass_fields__" not in vars(cls):
+        raise TypeError(f"{cls.__name__} is no dataclass; write @dataclass(frozen=True) above it")
+    hints = get_type_hints(cls)
+    for entry in fields(cls):
+        hint = hints[entry.name]
+        if not _is_writable(hint):
+            name = hint.__name__ if type(hint) is type else str(hint)
+            raise TypeError(f"the type of {entry.name} is {name}, but must be {WRITABLE}")
+        if entry.default is MISSING and entry.default_factory is MISSING:
+            raise TypeError(f"{entry.name} has no default")
+    try:
+        free_table(values_of(build(cls, values_of(cls()))), cls.__name__)
+    except InputError as error:
+        raise TypeError(f"the default {error}") from None
+
+
+def _is_writable(hint: Any, *, inside: bool = False) -> bool:
+    """Whether keys may have this type; inside another type, it cannot be a table."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Mapping:
+        return not inside and inner[0] is str and _is_writable(inner[1], inside=True)
+    if origin is tuple:
+        return inner[1:] == (...,) and _is_writable(inner[0], inside=True)
+    if origin in (Union, UnionType):
+        return all(_is_writable(kind, inside=True) for kind in inner)
+    if origin is Literal:
+        return all(isinstance(choice, str) for choice in inner)
+    return hint in (int, float, bool, str)
+
+
 def _listed(kind: Any, given: list[Any] | tuple[Any, ...], name: str) -> tuple[Any, ...]:
     """Check the entries of a list; if they are tables, a string stands for a table with only the first key."""
     found: list[Any] = []
@@ -218,11 +261,18 @@ def _wanted(hint: Any, low: float | None, high: float | None) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(json.dumps(choice) for choice in get_args(hint))
     if get_origin(hint) is tuple:
-        inner = get_args(hint)[0]
-        if get_origin(inner) is tuple:
-            return "a list of lists of texts"
-        return "a list of texts" if inner is str else "a list of texts and tables"
+        return f"a list of {_wanted_entries(get_args(hint)[0])}"
     name = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]
     if hint in (int, float) and low is not None:
         name += f" from {low:g} to {high:g}" if high is not None else f" of at least {low:g}"
     return name
+
+
+def _wanted_entries(hint: Any) -> str:
+    """Describe the expected entries of a list, for messages."""
+    if get_origin(hint) is tuple:
+        return f"lists of {_wanted_entries(get_args(hint)[0])}"
+    if is_dataclass(hint):
+        return "texts and tables"
+    plain = {int: "whole numbers", float: "numbers", bool: "true and false", str: "texts"}
+    return plain.get(hint) or _wanted(hint, None, None)

@@ -176,6 +176,37 @@ def test_a_section_of_every_configuration_is_not_replaced(tmp_path: Path) -> Non
     assert used.returncode == 0, used.stderr
 
 
+UNREADABLE = """from dataclasses import dataclass
+from pathlib import Path
+from hyperspan.config import KindOptions
+from hyperspan_zoo import HashEncoder
+
+@dataclass(frozen=True)
+class Options(KindOptions):
+    folder: Path = Path("data")
+
+class Encoder(HashEncoder):
+    pass
+"""
+
+
+def test_options_that_toml_cannot_hold_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    names = (
+        "[hyperspan.encoders]",
+        "own = hyperspan_own:Encoder",
+        "[hyperspan.options]",
+        "own = hyperspan_own:Options",
+    )
+    config = tmp_path / "own.toml"
+    config.write_text(f'[data]\ntrain = "{HARBOUR}"\n[model]\nkind = "lexicon"\n[encoder]\nkind = "own"\n')
+    path = plugin(tmp_path, UNREADABLE, *names)
+    done = hyperspan("train", str(config), "-o", str(tmp_path / "m"), "--set", "own.folder=3", path=path)
+    reason = (
+        "'own' of the group hyperspan.options cannot be used (TypeError: the type of folder is Path, but must be int"
+    )
+    assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
 def look_up_names() -> None:
     _ = FORMATS["jsonl"], MODELS["segmental"], MODELS["fofe"]
     print("hyperspan_zoo" in sys.modules, "_entry_points" in vars(FORMATS), "_entry_points" in vars(MODELS))
