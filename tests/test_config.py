@@ -119,6 +119,8 @@ def test_what_is_wrong_is_said(given: str, message: str) -> None:
         ("[data]\ntrain = 2020-02-30", "is not TOML"),
         ("[data]\ntrain = 2020-02-03", "data.train is datetime.date"),
         ("model = [" + "1, " * 5_000 + "]", "model is [1, 1,"),
+        ('[fofe]\nthreshold = "a"', "fofe.threshold is 'a', but must be a number from 0 to 1"),
+        ("[fofe]\nlayer = 3", "the configuration has no key fofe.layer; did you mean fofe.layers?"),
     ],
 )
 def test_a_bad_file_is_named(text: str, message: str, tmp_path: Path) -> None:
@@ -246,6 +248,17 @@ def test_options_of_a_kind_are_a_dataclass() -> None:
 @pytest.mark.parametrize("kind", OPTIONS.built_in)
 def test_built_in_options_have_what_toml_can_hold(kind: str) -> None:
     check_section(OPTIONS[kind])
+
+
+def test_a_configuration_with_a_section_of_a_kind_is_read_without_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(name="torch")
+
+    (tmp_path / "fofe.toml").write_text("[fofe]\nlayers = 2")
+    monkeypatch.setattr("hyperspan.plugins.import_module", missing)
+    assert Config.read(tmp_path / "fofe.toml").kinds == {"fofe": {"layers": 2}}
 
 
 def test_a_folder_or_nothing_is_no_configuration(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import build, check_key, free_table, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
@@ -452,6 +452,7 @@ class Config:
         tables = read_toml(read_text(path), str(path), "hyperspan init writes a configuration for a corpus")
         try:
             config = cls.from_mapping(tables)
+            config._check_kinds()
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         return config.override(overrides)
@@ -517,6 +518,15 @@ class Config:
         2
         """
         return build(options, self.kinds.get(kind, {}), f"{kind}.")
+
+    def _check_kinds(self) -> None:
+        """Check the sections of kinds. Built-in ones need torch; without it nothing reads them."""
+        for name in self.kinds:
+            try:
+                options = OPTIONS[name]
+            except MissingExtraError:
+                continue
+            self.options(name, options)
 
     def completed(self) -> Config:
         """This configuration with all keys of its kinds: those of the model and the encoder, and what else has a
