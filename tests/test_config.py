@@ -181,6 +181,14 @@ def test_options_of_kinds_are_checked_and_completed() -> None:
         ({"fofe": {"layers": 0}}, "fofe.layers is 0, but must be a whole number from 1 to 100"),
         ({"foef": {"layers": 1}}, "the configuration has no section foef; did you mean fofe?"),
         ({"zoo": {}}, "the configuration has no section zoo; it has data, model, "),
+        ({"count": {}}, "no section count; did you mean joint? Other kinds are plug-ins to install"),
+        (
+            {"count": {}, "encoder": {"kind": "count"}},
+            "no section count; count is a kind of a plug-in that is not inst",
+        ),
+        ({"count": {}, "model": {"kind": "count"}}, "no section count; count is a kind of a plug-in that is not inst"),
+        ({"count": {}, "encoder": 3}, "no section count; did you mean joint?"),
+        ({"neural": {}, "encoder": {"kind": "neural"}}, "the configuration has no section neural; it has data, "),
         ({"kinds": {"fofe": {}}}, "the configuration has no section kinds; it has data, model, "),
     ],
 )
@@ -248,6 +256,11 @@ def test_options_of_a_kind_are_a_dataclass() -> None:
 @pytest.mark.parametrize("kind", OPTIONS.built_in)
 def test_built_in_options_have_what_toml_can_hold(kind: str) -> None:
     check_section(OPTIONS[kind])
+
+
+def test_an_override_of_a_plugin_that_is_missing_says_so() -> None:
+    with pytest.raises(InputError, match="no section count; count is a kind of a plug-in that is not installed"):
+        Config().override(["encoder.kind=count", "count.rate=2"])
 
 
 def test_a_configuration_with_a_section_of_a_kind_is_read_without_torch(

@@ -7,13 +7,13 @@ together.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from hyperspan.errors import InputError, MissingExtraError
-from hyperspan.plugins import OPTIONS
+from hyperspan.plugins import ENCODERS, MODELS, OPTIONS
 from hyperspan.toml import build, check_key, free_table, parse_value, read_text, read_toml, to_key, to_toml, values_of
 
 MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 3
@@ -438,8 +438,9 @@ class Config:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Config:
         """Make a configuration from a mapping of sections; missing keys have their defaults."""
+        chosen = [table.get("kind") for key in KINDS if isinstance(table := given.get(key), Mapping)]
         for name in given:
-            _check_section(name)
+            _check_section(name, chosen)
         kinds = {name: free_table(table, name) for name, table in given.items() if name not in SECTIONS}
         return replace(build(cls, {name: given[name] for name in given if name not in kinds}), kinds=kinds)
 
@@ -497,7 +498,7 @@ class Config:
             section, dot, key = name.strip().partition(".")
             if not equals or not dot:
                 raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
-            _check_section(section)
+            _check_section(section, [config.model.kind, config.encoder.kind])
             if section in SECTIONS:
                 check_key(type(getattr(config, section)), key, f"{section}.")
             table = {**config.tables().get(section, {}), key: parse_value(value.strip())}
@@ -585,13 +586,22 @@ SETTLED = {
 """The keys that may be "auto", and their values where there is no corpus."""
 
 
-def _check_section(name: str) -> None:
-    """Raise an InputError for a section that neither every configuration has nor a kind of model or encoder."""
-    if name not in SECTIONS and name not in OPTIONS:
-        close = difflib.get_close_matches(name[:100], [*SECTIONS, *OPTIONS], 1)
-        hint = (
-            f"did you mean {close[0]}?"
-            if close
-            else f"it has {', '.join(SECTIONS)}, and those of installed kinds; other kinds are plug-ins to install"
-        )
-        raise InputError(f"the configuration has no section {name[:100]}; {hint}")
+KINDS = {"model": MODELS, "encoder": ENCODERS}
+"""The sections whose `kind` may be that of a plug-in, and the kinds."""
+
+
+def _check_section(name: str, chosen: Sequence[Any]) -> None:
+    """Raise an InputError for a section that neither every configuration has nor a kind of model or encoder.
+
+    `chosen` are the kinds of the configuration.
+    """
+    if name in SECTIONS or name in OPTIONS:
+        return
+    close = difflib.get_close_matches(name[:100], [*SECTIONS, *OPTIONS], 1)
+    if name in chosen and not any(name in kinds for kinds in KINDS.values()):
+        hint = f"{name[:100]} is a kind of a plug-in that is not installed; install the package that adds it"
+    elif close:
+        hint = f"did you mean {close[0]}? Other kinds are plug-ins to install"
+    else:
+        hint = f"it has {', '.join(SECTIONS)}, and those of installed kinds; other kinds are plug-ins to install"
+    raise InputError(f"the configuration has no section {name[:100]}; {hint}")
