@@ -158,7 +158,7 @@ def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, model:
 @pytest.mark.parametrize(
     ("task", "sentence"),
     [
-        (workers.poisoned_task, "the shards part-00001 ended their workers 2 times each, perhaps out of memory"),
+        (workers.poisoned_task, ") ended their workers 2 times each; fewer workers need less memory"),
         (workers.full_disk, "cannot be written (No space left on device): make room"),
         (workers.old_worker, ", and this is 0.0.1; install the same on all machines"),
         (workers.elsewhere, "4 shards that workers have written are not in"),

@@ -19,9 +19,11 @@ from typing import Any
 
 import pytest
 
-from hyperspan.bulk import Progress, annotate_files, folder, processes
+from hyperspan.bulk import Progress, annotate_files, folder, processes, workers
+from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.plan import Shard
 from hyperspan.bulk.processes import Processes, WorkerStart, portable, processes_for
+from hyperspan.bulk.records import InputPiece
 from hyperspan.bulk.shards import JobSettings, ShardResult, WorkerDiedError
 from hyperspan.bulk.workers import TRIES, OnWords, run_shards
 from hyperspan.errors import InputError, JobError, MissingExtraError, OutputExistsError
@@ -80,8 +82,11 @@ class FakeEngine:
         self.closed = True
 
 
+SHARDS = [Shard(number, (InputPiece(Input(f"{number}.txt", "text", 5), 0, 5),)) for number in range(5)]
+
+
 def run(engine: FakeEngine, words: list[int]) -> Iterator[int]:
-    return (done.number for done in run_shards([Shard(number, ()) for number in range(5)], engine, words.append))
+    return (done.number for done in run_shards(SHARDS, engine, words.append))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 9])
@@ -95,7 +100,7 @@ def test_all_shards_are_done_and_their_words_counted(count: int) -> None:
 @pytest.mark.parametrize(
     ("error", "tries", "sentence"),
     [
-        (WorkerDiedError("killed"), TRIES, "the shards part-00001 ended their workers 4 times each"),
+        (WorkerDiedError("killed"), TRIES, r"the shards part-00001 \(1.txt; killed\) ended their workers 4 times each"),
         (InputError("it cannot be read"), 1, "it cannot be read"),
     ],
 )
@@ -119,7 +124,7 @@ def test_an_error_of_the_job_ends_it_at_once(count: int) -> None:
 
 def test_closing_the_iterator_ends_the_workers() -> None:
     engine = FakeEngine(2, {})
-    results = run_shards([Shard(number, ()) for number in range(5)], engine, lambda words: None)
+    results = run_shards(SHARDS, engine, lambda words: None)
     next(results)
     results.close()
     assert engine.closed
@@ -258,6 +263,40 @@ def test_what_a_worker_prints_is_not_among_its_answers(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
     assert contents(tmp_path / "out") == contents(whole)
+
+
+ENDING = """
+import os, sys
+from hyperspan.runtime.annotator import Annotator
+results = Annotator.results
+def ended(self, documents, *arguments, **options):
+    for document in documents:
+        if document.id == "4":
+            END
+    return results(self, [], *arguments, **options)
+Annotator.results = ended
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("sys.exit(3)", "exit status 3"),
+        ("os.abort()", "killed by SIGABRT"),
+        ("raise KeyboardInterrupt", "killed by SIGINT"),
+    ],
+)
+def test_how_a_worker_has_ended_is_told_with_the_lines_of_its_shard(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, said: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(ENDING.replace("END", end))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    monkeypatch.setattr(workers, "TRIES", 1)
+    with pytest.raises(JobError) as raised:
+        annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
+    assert f"the shards part-00002 (lines 5 to 6 of {corpus}; {said}) ended their workers" in str(raised.value)
+    assert annotate_files(corpus, tmp_path / "out", workers=0, **OPTIONS).resumed == 6
 
 
 READING = """

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
-from hyperspan.bulk.records import InputPiece, header_in, raw_records, unpacked
+from hyperspan.bulk.records import InputPiece, header_in, place_of, raw_records, unpacked
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 
@@ -31,6 +31,12 @@ class Shard:
     @property
     def name(self) -> str:
         return shard_name(self.number)
+
+    @property
+    def place(self) -> str:
+        """Where its records are, for messages."""
+        first, last = (place_of(piece) for piece in (self.pieces[0], self.pieces[-1]))
+        return first if len(self.pieces) == 1 else f"{first} up to {last}"
 
 
 def shard_name(number: int) -> str:

@@ -104,7 +104,7 @@ class Processes:
         """A worker that has started: an idle one or a new one."""
         with suppress(IndexError):
             return self._idle.pop()
-        status: int | None = None
+        reason = ""
         for _ in range(STARTS):
             with self._changing:
                 if self._closed:
@@ -113,14 +113,12 @@ class Processes:
                 self._all.append(worker)
             try:
                 worker.wait_until_started()
-            except WorkerDiedError:
+            except WorkerDiedError as error:
                 worker.close()
-                status = worker.process.returncode
+                reason = str(error)
             else:
                 return worker
-        raise JobError(
-            f"workers cannot start (exit status {status}); see that hyperspan is installed well, or ask for 0 workers"
-        )
+        raise JobError(f"workers cannot start ({reason}); see that hyperspan is installed well, or ask for 0 workers")
 
     def close(self) -> None:
         with self._changing:
@@ -216,7 +214,9 @@ class WorkerProcess:
 
     def _lose(self) -> None:
         self.is_alive = False
-        raise WorkerDiedError("a worker has died") from None
+        with suppress(subprocess.TimeoutExpired):  # what has closed its output is about to end
+            self.process.wait(GOODBYE)
+        raise WorkerDiedError(ending(self.process.returncode)) from None
 
     def end(self, at_once: bool) -> None:
         """Ask the process to end, or kill it; nothing more is committed."""
@@ -234,6 +234,21 @@ class WorkerProcess:
             self.process.kill()
             self.process.wait()
         self._answers.close()
+
+
+def ending(status: int | None) -> str:
+    """How a process has ended, from its status as Python's subprocess gives it.
+
+    >>> ending(3), ending(None), ending(-9)
+    ('exit status 3', 'no answer', 'killed by SIGKILL')
+    """
+    if status is None:
+        return "no answer"
+    if status >= 0:
+        return f"exit status {status}"
+    with suppress(ValueError):  # real-time signals have no names
+        return f"killed by {signal.Signals(-status).name}"
+    return f"killed by signal {-status}"
 
 
 # -- in a worker process -----------------------------------------------------------------------------------------------

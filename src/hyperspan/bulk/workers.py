@@ -61,13 +61,13 @@ def run_shards(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Ge
     they are negative when a worker has died.
     """
     unread: InputError | None = None
-    given_up: list[str] = []
+    given_up: list[tuple[Shard, WorkerDiedError]] = []
     try:
         for shard, outcome in (_in_threads if engine.count else _one_by_one)(shards, engine, on_words):
             if isinstance(outcome, ShardResult):
                 yield outcome
             elif isinstance(outcome, WorkerDiedError):
-                given_up.append(shard.name)
+                given_up.append((shard, outcome))
             elif isinstance(outcome, InputError):
                 unread = unread or outcome
             else:
@@ -77,10 +77,18 @@ def run_shards(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Ge
     if unread is not None:
         raise unread
     if given_up:
-        raise JobError(
-            f"the shards {', '.join(sorted(given_up)[:5])} ended their workers {TRIES} times each, perhaps out of memory "
-            "or by a crash in native code; try smaller shards or fewer workers"
-        )
+        raise _given_up(given_up)
+
+
+def _given_up(shards: list[tuple[Shard, WorkerDiedError]]) -> JobError:
+    """The error for shards whose workers die: where their records are, how the last worker ended, and what may help."""
+    shown = sorted(shards, key=lambda one: one[0].number)[:5]
+    which = ", ".join(f"{shard.name} ({shard.place}; {error})" for shard, error in shown)
+    more = f" and {len(shards) - len(shown):,} more" if len(shards) > len(shown) else ""
+    return JobError(
+        f"the shards {which}{more} ended their workers {TRIES} times each; fewer workers need less memory, and resume the "
+        "job, but without these records or in smaller shards it starts over (--force)"
+    )
 
 
 def _one_by_one(shards: Iterable[Shard], engine: Engine, on_words: OnWords) -> Iterator[tuple[Shard, Outcome]]:
