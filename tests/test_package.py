@@ -84,6 +84,20 @@ print(sorted({{*{hyperspan.__all__}}} - {{*dir()}}))
         assert done.stdout == f"{missing}\n", done.stderr
 
 
+def test_a_stand_in_for_torch_is_as_no_torch() -> None:
+    """Such as the empty module that tests of other packages put into sys.modules."""
+    done = run(
+        """import types
+sys.modules["torch"] = types.ModuleType("torch")
+from hyperspan import *
+import hyperspan
+from hyperspan.cli.info import installation
+print("train" in dir(hyperspan), *(mention.text for mention in load("genia")("IL-2 binds.").mentions), installation()["extras"]["train"])
+"""
+    )
+    assert done.stdout.startswith("False IL-2 {'installed': False"), done.stderr
+
+
 def commands_without(missing: Iterable[str], commands: Iterable[str], folder: Path) -> list[tuple[int, str]]:
     """The status of each command where these modules are not installed, and what it says on standard error."""
     code = f"""import io

@@ -5,9 +5,9 @@ Public names are imported on first use, so ``import hyperspan`` is fast and does
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from hyperspan.errors import is_installed
 from hyperspan.plugins import imported
 
 __version__ = "0.1.0"
@@ -73,7 +73,7 @@ def _leave_out(names: tuple[str, ...]) -> None:
         __all__.remove(name)
 
 
-if find_spec("torch") is None:  # from hyperspan import * takes what there is; each name by itself says what it needs
+if not is_installed("torch"):  # from hyperspan import * takes what there is; each name by itself says what it needs
     _leave_out(("EdgeScores", "SegmentalHypergraph", "train"))
 
 

@@ -103,9 +103,21 @@ class MissingExtraError(HyperspanError):
         super().__init__(f'{purpose} needs the extra `{extra}`: pip install "hyperspan[{extra}]"')
 
 
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported, without doing so.
+
+    >>> is_installed("json"), is_installed("jsom")
+    (True, False)
+    """
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # sys.modules has a module without a spec, such as a stand-in of a test
+        return False
+
+
 def require(module: str, purpose: str, extra: str) -> None:
     """Raise :class:`MissingExtraError` unless the module of an extra is installed. Call it before long work."""
-    if find_spec(module) is None:
+    if not is_installed(module):
         raise MissingExtraError(purpose, extra)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 
 from hyperspan import __version__, kernels
 from hyperspan.cli.output import print_json
-from hyperspan.errors import HyperspanError
+from hyperspan.errors import HyperspanError, is_installed
 from hyperspan.runtime.folders import CatalogEntry, bundled_models
 
 EXTRAS = {
@@ -101,16 +100,9 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _extra(name: str, modules: tuple[str, ...]) -> dict[str, Any]:
-    installed = all(map(_is_there, modules))
+    installed = all(map(is_installed, modules))
     versions = {module: _version(module) for module in modules} if installed else {}
     return {"installed": installed, "versions": versions, "install": f'pip install "hyperspan[{name}]"'}
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ValueError:  # sys.modules holds a module without a spec
-        return False
 
 
 def _version(package: str) -> str | None:

@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, is_installed
 from hyperspan.kernels import libraries
 
 VARIABLE = "HYPERSPAN_KERNELS"
@@ -181,7 +181,7 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
         return f"is slower on a {'CPU' if device == 'cpu' else 'GPU'}" if allowed is None else "is not allowed"
     if name == "c":
         return libraries.compiled().obstacle
-    if name == "triton" and not importlib.util.find_spec("triton"):
+    if name == "triton" and not is_installed("triton"):
         return "is not installed; PyTorch for CUDA brings it"
     return None
 
@@ -216,7 +216,7 @@ def report() -> dict[str, Any]:
 @cache
 def gpu_obstacle() -> str | None:
     """Why no NVIDIA GPU can be used; None if one can. Asks the driver, since importing torch takes seconds."""
-    spec = importlib.util.find_spec("torch")
+    spec = importlib.util.find_spec("torch") if is_installed("torch") else None
     if spec is None or spec.origin is None:
         return "PyTorch is not installed"
     about = Path(spec.origin).with_name("version.py")

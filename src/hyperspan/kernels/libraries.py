@@ -11,11 +11,10 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from hyperspan.errors import KernelWarning
+from hyperspan.errors import KernelWarning, is_installed
 
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
@@ -89,7 +88,7 @@ def open_library(path: Path) -> Loaded:
 
 
 def _warn(reason: str) -> None:
-    if find_spec("torch") is not None:  # otherwise the caller that needs the kernels fails with the reason
+    if is_installed("torch"):  # otherwise the caller that needs the kernels fails with the reason
         warnings.warn(
             f"{reason}, so PyTorch does their work, which takes about {TIMES_AS_LONG} times as long; install a wheel of hyperspan, "
             "or a C compiler and then hyperspan again",

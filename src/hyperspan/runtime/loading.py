@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError, MissingExtraError, require_torch
+from hyperspan.errors import InputError, MissingExtraError, is_installed, require_torch
 from hyperspan.kernels.choice import VARIABLE, choose, forced, obstacle
 from hyperspan.plugins import MODELS, imported
 from hyperspan.runtime.annotator import Annotator
@@ -67,7 +66,7 @@ def kernels_obstacle() -> str | None:
 
 def _require_torch(folder: Path, config: Config, device: str) -> None:
     """Raise an error that explains why this model needs torch, unless torch is installed."""
-    if find_spec("torch") is not None:
+    if is_installed("torch"):
         return
     kind = config.model.kind
     if kind not in MODELS:
