@@ -173,8 +173,7 @@ class HashEncoder(Encoder):
         raise NotImplementedError
 
 
-# -- a model that is no encoder, scorer and structure: the log-odds of each word, whatever its neighbours
-# ---------------
+# -- a model that is no encoder, scorer and structure: the log-odds of each word, whatever its neighbours --------------
 
 
 class Lexicon(Model):

@@ -1,8 +1,8 @@
 /* Words found by their spelling: those of a vocabulary, a word a line in its words.txt, and the distinct ones of a batch.
  *
- * What is computed is what hyperspan/words.py says, which stands in where this is not compiled. Tables hold 64 bits an entry, half
- * of a hash above the number of a word counted from 1; 0 is empty. Hashes begin with a random seed, so that no text can be
- * written whose words all collide. All memory that outlives a call is the caller's.
+ * What is computed is what hyperspan/text/words.py says, which stands in where this is not compiled. Tables hold 64 bits
+ * an entry, half of a hash above the number of a word counted from 1; 0 is empty. Hashes begin with a random seed, so
+ * that no text can be written whose words all collide. All memory that outlives a call is the caller's.
  */
 #include <stdint.h>
 #include <stdlib.h>
