@@ -195,7 +195,7 @@ def test_new_warm_model_takes_vectors_of_words_that_its_start_does_not_know(tmp_
 
     def vector(of: Recognizer, word: str) -> Tensor:
         assert isinstance(of.encoder, NeuralEncoder) and of.encoder.words is not None
-        return of.encoder.words(torch.tensor([of.vocabulary.word_id(word)]))[0]
+        return of.encoder.words(torch.from_numpy(of.vocabulary.look_up([word])[1].words))[0]
 
     assert torch.equal(vector(model, "keeper"), vector(start, "keeper"))
     assert [vector(model, word).unique().tolist() for word in ("zoë", "elsewhere")] == [[1.0], [4.0]]

@@ -82,10 +82,6 @@ class Vocabulary:
             lowercase=config.words.lowercase,
         )
 
-    def word_id(self, token: str) -> int:
-        """Return the id of a token, as written or in lower case."""
-        return (UNKNOWN if self.lowercase else self._words.find(token)) or self._words.find(token.lower())
-
     def tag_ids(self, tags: Sequence[str]) -> list[int]:
         return [self._tags.get(tag, UNKNOWN) for tag in tags]
 
