@@ -1,4 +1,4 @@
-"""Bulk annotation: many files into shards, in one process or on a Ray cluster, resumable after any crash.
+"""Bulk annotation: many files into shards, by processes of this machine or on a Ray cluster; any job resumes.
 
 Inputs are divided into shards by their content alone (`plan`). A shard is read, annotated and committed as a unit
 (`shards`): its files appear complete or not at all, and the last of them marks it as done. `job` describes the state of
