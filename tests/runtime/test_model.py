@@ -130,7 +130,7 @@ def test_runtime_keeps_no_long_tokens() -> None:
 
 def test_runtime_works_in_children_that_are_forked_while_it_computes() -> None:
     program = """
-import os, threading, time
+import os, signal, threading, time
 from hyperspan import load
 annotator, done = load("genia"), False
 def work():
@@ -144,12 +144,29 @@ for _ in range(12):
     time.sleep(0.01)
     child = os.fork()
     if not child:
+        signal.alarm(60)  # no child that waits forever outlives this test
         os._exit(0 if annotator("IL-2 promoter binds").mentions else 1)
     assert os.waitpid(child, 0)[1] == 0
 done = True
 thread.join()
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
+
+
+def test_annotating_imports_nothing() -> None:
+    """If a thread imports a module during a fork, Python leaves the module locked in the child, which would wait
+    forever when it annotates."""
+    program = """
+import sys
+from hyperspan import load
+annotator, before = load("genia"), set(sys.modules)
+for text in ("IL-2 promoter binds", "", "IL-2 binds. It binds again. " * 20, "x" * 2000):
+    for options in ({}, {"threshold": 0.3}, {"top_k": 3, "candidates": 0.05}, {"types": ["DNA"], "pronouns": False}):
+        annotator(text, **options)
+print(*sorted(sys.modules.keys() - before))
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "\n"
 
 
 def test_runtime_survives_a_file_that_is_cut_short_under_it(tmp_path: Path) -> None:

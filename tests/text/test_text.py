@@ -3,6 +3,9 @@ tokens."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import regex
 from hypothesis import given
@@ -121,6 +124,31 @@ def test_addresses_end_where_a_script_without_spaces_begins() -> None:
     text = "见http://a.org/b?c=1。或a@b.cd吧"
     expected = ["见", "http://a.org/b?c=1", "。", "或", "a@b.cd", "吧"]
     assert [text[start:end] for start, end in tokenize(text)] == expected
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_children_tokenize_that_are_forked_while_a_thread_imports_regular_expressions(name: str) -> None:
+    program = """
+import os, signal, sys, threading, time
+from hyperspan.text import Tokenizer, tokenize
+tokenizer, begun = Tokenizer(sys.argv[1]), threading.Event()
+class Slowly:
+    def find_spec(self, name, path=None, target=None):
+        if name == "regex":
+            begun.set()
+            time.sleep(0.2)
+sys.meta_path.insert(0, Slowly())
+thread = threading.Thread(target=tokenize, args=("\u1210", tokenizer))  # Ethiopic, which the C kernel leaves out
+thread.start()
+assert begun.wait(60)
+child = os.fork()
+if not child:
+    signal.alarm(30)  # ends the child if it waits forever for the import
+    os._exit(0 if tokenize("\u1210", tokenizer) == [(0, 1)] else 1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program, name], check=True, timeout=120)
 
 
 def test_unspaced_has_the_letters_of_its_scripts() -> None:

@@ -144,7 +144,8 @@ def _blocks(lengths: np.ndarray, width: int, threads: int) -> np.ndarray:
     rounds = -(-len(lengths) // (BLOCK * threads))
     wanted = min(rounds * threads, len(lengths))
     inner = np.searchsorted(cost, cost[-1] * np.arange(1, wanted) / wanted) + 1
-    return np.unique(np.concatenate([[0], inner, [len(lengths)]])).astype(np.int64)
+    starts = {0, *inner.tolist(), len(lengths)}  # no np.unique: it imports numpy.ma, which a fork may interrupt
+    return np.array(sorted(starts), dtype=np.int64)
 
 
 def address(array: np.ndarray | None) -> int | None:

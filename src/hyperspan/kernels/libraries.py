@@ -31,7 +31,10 @@ _loading = threading.RLock()
 
 
 def call_once(function: Callable[[], _T]) -> Callable[[], _T]:
-    """Like `cache`, but if several threads call first, one runs the function and the others wait."""
+    """Like `cache`, but if several threads call first, one runs the function and the others wait.
+
+    A fork waits too: were the function to import a module then, the child would wait for that import forever.
+    """
     cached = cache(function)
 
     @wraps(function)

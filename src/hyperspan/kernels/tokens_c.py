@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import ctypes
 import sys
 import unicodedata
@@ -31,6 +32,7 @@ _SPACE, _BLANK, _IS_KNOWN = 32, 64, 128
 _UNIT = _BLANK
 """Without the bit of white space: a character that is always a token."""
 _ENCODING = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
+codecs.lookup(_ENCODING)  # imports it now: a fork during the import would leave the child waiting for it forever
 _SPACES_OF_PYTHON = range(0x1C, 0x20)
 """White space to Python, but not to regular expressions."""
 

@@ -20,6 +20,7 @@ from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.runtime.cards import UNKNOWN, ModelCard
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
+from hyperspan.runtime.decoding import predict
 from hyperspan.runtime.documents import Failure, SentencePrediction, assemble, attempt, windows
 from hyperspan.runtime.domain import DomainCheck, DomainFit
 from hyperspan.runtime.labels import check_marks_names, name_labels, shown_labels
@@ -317,8 +318,6 @@ class Annotator:
         constraints: Mapping[int, Constraints] | None = None,
     ) -> list[SentencePrediction]:
         """Predict each sentence, in order; the result does not depend on the batches."""
-        from hyperspan.runtime.decoding import predict
-
         return predict(self.model, sentences, options, constraints or {})
 
     def results(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from hyperspan.errors import InputError
 from hyperspan.kernels import tokens_c
 from hyperspan.kernels.choice import choose
+from hyperspan.kernels.libraries import call_once
 from hyperspan.types import Span
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ _TOKEN = rf"""
 """
 
 
-@cache
+@call_once
 def _genia_patterns() -> tuple[regex.Pattern[str], ...]:
     import regex  # slow to import and seldom needed
 
@@ -151,7 +152,7 @@ _WORDS = rf"""
 """
 
 
-@cache
+@call_once
 def _pattern() -> regex.Pattern[str]:
     import regex  # slow to import and seldom needed
 
