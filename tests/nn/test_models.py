@@ -32,7 +32,7 @@ SEGMENTAL_VARIANTS = {
     "two layers, dropout": [
         "encoder.input_dropout=0.05",
         "encoder.output_dropout=0.05",
-        "encoder.hidden=24",
+        "encoder.hidden=32",
         "encoder.layers=2",
     ],
     "transformer in place of words and LSTM": [

@@ -29,10 +29,12 @@ def test_twice_the_text_takes_about_twice_the_time(cutter: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("cutter", CUTTERS)
 def test_twice_the_text_takes_about_twice_the_time_up_to_a_million_characters(cutter: str) -> None:
-    check(cutter, 500_000)
+    check(cutter, 500_000, most=3.0)  # memory that no cache holds is slower; what is quadratic takes four times as long
 
 
-def check(cutter: str, size: int) -> None:
+def check(cutter: str, size: int, most: float = 2.6) -> None:
     assert len(PATTERNS) + len(SPACED) >= 40
     for pattern in (*PATTERNS, *SPACED):
-        assert grows_linearly(lambda size, part=pattern: CUTTERS[cutter](part * (size // len(part))), size), pattern
+        assert grows_linearly(lambda size, part=pattern: CUTTERS[cutter](part * (size // len(part))), size, most), (
+            pattern
+        )
