@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from hyperspan import kernels
 from hyperspan.kernels import libraries, lstm_c
-from hyperspan.kernels.word_lstm import unfit, word_states
+from hyperspan.kernels.lstm import unfit, word_states
 from hyperspan.nn.layers import SpanLSTM
 from tests.kernels.test_span_lstm import batch_of, layout_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +9,7 @@ from torch import Tensor, nn
 
 from hyperspan import kernels
 from hyperspan.config import Config
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.kernels.lstm import SpanLayout, span_layout
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.layers import SpanLSTM
 from hyperspan.text.vocabulary import Vocabulary
@@ -52,17 +50,15 @@ def one_by_one(encoder: SpanLSTM, words: Tensor, batch: Batch, layout: SpanLayou
     seed=st.integers(0, 99),
 )
 @settings(max_examples=25)
-@pytest.mark.parametrize("implementation", ["reference", "dense"])
 def test_states_and_gradients_are_those_of_an_lstm_over_each_span(
-    implementation: str, lengths: list[int], max_width: int, seed: int
+    lengths: list[int], max_width: int, seed: int
 ) -> None:
-    """Dense runs both directions as one LSTM of twice the size."""
     torch.manual_seed(seed)
     batch = batch_of(lengths)
     layout = layout_of(batch, max_width)
     encoder = SpanLSTM(DIMENSION, HIDDEN).double()
     words = torch.randn(sum(lengths), DIMENSION, dtype=torch.float64, requires_grad=True)
-    with kernels.only(implementation):
+    with kernels.reference():
         forward, backward = encoder(words, batch, layout).unbind(1)
     found = torch.cat([forward, backward.index_select(0, layout.backward_row)], dim=1)
     expected = one_by_one(encoder, words, batch, layout)

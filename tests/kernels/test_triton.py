@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.kernels.chain_dense import DenseLogPartition
 from hyperspan.kernels.chain_layout import ChainLayout
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.word_lstm import run_in_one_launch
+from hyperspan.kernels.lstm import SpanLayout, run_in_one_launch
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.layers import SpanLSTM
 from hyperspan.text.vocabulary import Vocabulary
@@ -57,9 +56,19 @@ def test_rows_stand_where_they_should(lengths: tuple[int, ...], max_width: int) 
     for name in ("_chain_index", "_width_index", "_extend_index"):
         one, other = getattr(found, name), getattr(expected, name)
         assert one.shape == other.shape and torch.equal(one.kept, other.kept) and torch.equal(one.back, other.back)
-    spans = SpanLayout(expected, lengths, n, max_width)
-    for name in ("start", "end", "width", "read", "backward_row"):
-        assert torch.equal(getattr(DeviceSpans(found, lengths, n, max_width), name), getattr(spans, name))
+
+
+@pytest.mark.parametrize(("lengths", "max_width"), CASES)
+def test_rows_of_spans_are_those_of_the_host(lengths: tuple[int, ...], max_width: int) -> None:
+    given = (lengths, max(lengths), max_width, DEVICE)
+    expected, found = SpanLayout(*given), DeviceSpans(*given)
+    assert found.counts == expected.counts
+    for name in ("start", "end", "width", "read", "backward_row", "_previous"):
+        assert torch.equal(getattr(found, name), getattr(expected, name))
+    rows = torch.randn(len(expected.start), 2, device=DEVICE)
+    assert torch.equal(found.to_padded(rows), expected.to_padded(rows))
+    longer = rows[expected.longer]
+    assert torch.equal(found.steps_to_padded(longer), expected.steps_to_padded(longer))
 
 
 @pytest.mark.parametrize(("lengths", "max_width"), CASES)
@@ -69,14 +78,14 @@ def test_span_states_and_gradients(lengths: tuple[int, ...], max_width: int, hid
     batch, n = batch_of(lengths), max(lengths)
     encoder = SpanLSTM(6, hidden).to(DEVICE)
     words = torch.randn(sum(lengths), 6, device=DEVICE, requires_grad=True)
-    layout = DeviceSpans(DeviceLayout(lengths, n, max_width, DEVICE), lengths, n, max_width)
+    layout = DeviceSpans(lengths, n, max_width, DEVICE)
     gates = torch.baddbmm(encoder.bias, words.expand(2, -1, -1), encoder.inputs)
     found = SpanStates.apply(layout.over(batch.row_of), gates, encoder.recurrent, layout.rank, layout.room)
     alone = SpanLSTM(6, hidden)
     alone.load_state_dict(encoder.state_dict())
     on_cpu = words.detach().cpu().requires_grad_()
     here = torch.device("cpu")
-    spans = SpanLayout(ChainLayout(lengths, n, max_width, here), lengths, n, max_width)
+    spans = SpanLayout(lengths, n, max_width, here)
     expected = alone(on_cpu, batch_of(lengths, here), spans).transpose(0, 1)
     assert_close(found.cpu(), expected)
     ours = gradients(found, (words, *encoder.parameters()))

@@ -29,7 +29,7 @@ IMPLEMENTATIONS = ("c", "triton", "dense", "reference")
 """Best first; the last supports everything."""
 COMPUTATIONS = {
     "word_lstm": ("c", "triton", "reference"),
-    "span_lstm": ("c", "triton", "dense", "reference"),
+    "span_lstm": ("c", "triton", "reference"),
     "layout": ("triton", "reference"),
     "log_partition": ("c", "triton", "dense", "reference"),
     "marginals": ("c", "dense", "reference"),

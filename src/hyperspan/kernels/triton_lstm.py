@@ -6,8 +6,8 @@ Two kinds of chains:
 
 - *words*: a sentence each, rows in packed order; the second direction begins with the last word. Rows are also where
   states go.
-- *spans*: a start each (second direction: an end), rows as in :mod:`hyperspan.kernels.chain_layout`; words are read
-  through a table.
+- *spans*: a start each (second direction: an end), rows as in
+  :class:`hyperspan.kernels.lstm.SpanLayout`; words are read through a table.
 
 Products are in 16 bits (11 of them for the significand, as many as tensor cores keep of 32-bit numbers), sums in 32.
 States are at most 1; gradients are scaled, row by row, to be at most 1 too.

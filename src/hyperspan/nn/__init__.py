@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from hyperspan.kernels.word_lstm import word_states
+    from hyperspan.kernels.lstm import word_states
     from hyperspan.nn.abilities import Abilities, EncoderAbilities
     from hyperspan.nn.batch import Batch, collate
     from hyperspan.nn.encoder import Encoder, Spans

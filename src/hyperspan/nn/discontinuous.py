@@ -76,11 +76,11 @@ class DiscontinuousScorer(Scorer):
             empty = self.parts.bias.new_zeros(*shape, m)
             wide = empty[:, :, None]
             return DiscontinuousScores(empty, empty, wide[:, :, :0], wide, wide, wide[:, :, :0], wide)
-        limits, chains = self.config.discontinuous, spans.layout.chains
+        limits, layout = self.config.discontinuous, spans.layout
         absent, present = self.by_word(self.start(words), batch).split(m, dim=2)
         rows = self.parts(words, spans, batch).float()
         close, leaving, arriving, others = rows.split([m, m, m, 3 * m], dim=1)
-        extend = chains.unpack_extensions(chains.shorter(leaving) + arriving[chains.longer])
+        extend = layout.steps_to_padded(layout.previous(leaving) + arriving[layout.longer])
         close, opening, last, gap = spans.by_width(torch.cat([close, others], dim=1)).split(m, dim=3)
         gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config, TrainingConfig
 from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.encoder_gaps import GapLimits
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.span_lstm import span_layout
+from hyperspan.kernels.lstm import SpanLayout, span_layout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.outputs import Outputs
@@ -45,7 +44,7 @@ class Spans(NamedTuple):
 
     def by_width(self, rows: Tensor) -> Tensor:
         """(rows, d) -> (B, n, c, d): by sentence, first word and words minus one; 0 where there is no such span."""
-        return self.layout.chains.unpack_widths(rows)
+        return self.layout.to_padded(rows)
 
 
 class Encoder(nn.Module, ABC):

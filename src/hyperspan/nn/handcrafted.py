@@ -13,7 +13,7 @@ from torch.nn.functional import embedding_bag
 
 from hyperspan.config import Config, KindOptions, number
 from hyperspan.errors import InputError
-from hyperspan.kernels.span_layout import SpanLayout
+from hyperspan.kernels.lstm import SpanLayout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.encoder import Encoder, Spans
@@ -204,8 +204,8 @@ class FeatureEncoder(Encoder):
         words[rows] = self._of_words(sentences)
         spans, layout = None, self.span_layout(batch)
         if layout is not None and self.extractor.spans:
-            sentence, start = np.divmod(layout.chains.starts, max(batch.longest, 1))
-            hashes = self.extractor.read(sentences).of_spans(sentence, start, layout.chains.widths)
+            sentence, start = np.divmod(layout.start.cpu().numpy(), max(batch.longest, 1))
+            hashes = self.extractor.read(sentences).of_spans(sentence, start, layout.width.cpu().numpy())
             spans = torch.from_numpy(look_up(hashes, self._tables()[1])).to(device, torch.int32)
         return replace(batch, features=torch.from_numpy(words).to(device), span_features=spans)
 

@@ -1,5 +1,5 @@
 """The layers of the neural encoder: vectors of words without context and from characters; h^s, a vector for every span
-of at most c words (:mod:`hyperspan.kernels.span_lstm`), and the layer from it to scores.
+of at most c words (:mod:`hyperspan.kernels.lstm`), and the layer from it to scores.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from hyperspan.config import CharactersConfig
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.span_lstm import span_states
-from hyperspan.kernels.word_lstm import word_states
+from hyperspan.kernels.lstm import SpanLayout, span_states, word_states
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Spans
 from hyperspan.nn.outputs import OutputLayer, Outputs

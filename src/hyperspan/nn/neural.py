@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config, TrainingConfig, WordsConfig
 from hyperspan.errors import InputError
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapLimits
-from hyperspan.kernels.span_layout import SpanLayout
-from hyperspan.kernels.word_lstm import word_states
+from hyperspan.kernels.lstm import SpanLayout, word_states
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.encoder import Encoder, ParameterOptions

@@ -68,12 +68,12 @@ class SegmentalScorer(Scorer):
         present = present if self.contextual else present + pad(other[:, :-1], (0, 0, 1, 0))
         parts = iter(self.parts(words, spans, batch).float().split(m, dim=1))
         close = spans.by_width(next(parts))
-        chains = spans.layout.chains
+        layout = spans.layout
 
         def step() -> Tensor:
             """The scores of leaving one span and arriving at the next."""
-            leaving = chains.shorter(next(parts))
-            return chains.unpack_extensions(leaving + next(parts)[chains.longer] if self.contextual else leaving)
+            leaving = layout.previous(next(parts))
+            return layout.steps_to_padded(leaving + next(parts)[layout.longer] if self.contextual else leaving)
 
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())

@@ -1,6 +1,6 @@
 /* From the vectors of words to the scores of hyperedges: the LSTM over words, the LSTM over spans, the projections.
  *
- * What is computed is what word_lstm.py, span_lstm.py and the segmental scorer say, which stand in where this is not compiled. Here it is
+ * What is computed is what lstm.py and the segmental scorer say, which stand in where this is not compiled. Here it is
  * done for a block of sentences at a time and by one thread, so that threads wait for each other only at the end, and the
  * states of a block and the weights stay in the processor's caches.
  *
