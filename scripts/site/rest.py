@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
-from hyperspan.labelling.views import LabellingDesk
 from hyperspan.serve.app import Routes
-from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from scripts.site.schema import Schema, fields_table, name_of, table, type_of
@@ -27,7 +25,6 @@ start a server, its limits and its deployment.
 - **Offsets** are half-open, `[start, end)`, and count Unicode code points, or UTF-16 units with `"offset_unit": "utf16"`.
 - **Compression:** answers are compressed with gzip if the request has `Accept-Encoding: gzip`. Streams are not.
 - **Request ids:** the header `X-Request-ID` of a request is returned with the answer and is in the log."""
-LABELLING = "Only on the server that [`hyperspan label`](../how-to/label.md) starts."
 ERRORS = """## Errors
 
 Every error is `{"error": {"code": "…", "message": "…"}}`. The message is one sentence: what was sent, what is expected
@@ -43,9 +40,7 @@ ERROR_SCHEMA = "#/components/schemas/ErrorResponse"
 
 def description() -> dict[str, Any]:
     """The OpenAPI document of a server with all routes. No model is loaded for it."""
-    service = Service(Settings(api_key="key"))
-    no_desk = cast(LabellingDesk, None)  # which only answers need
-    return Routes(service, LabelRoutes(service, no_desk).listed).description
+    return Routes(Service(Settings(api_key="key"))).description
 
 
 def rest_page() -> str:
@@ -89,8 +84,6 @@ def _operation(method: str, path: str, one: Schema, schemas: Schema) -> Iterator
     yield f"{one['summary']}."
     if about := one.get("description"):
         yield about
-    if path.startswith("/v1/label/"):
-        yield LABELLING
     for place, name in (("path", "Path"), ("query", "Query")):
         if here := [entry for entry in one.get("parameters", ()) if entry["in"] == place]:
             required = [entry["name"] for entry in here if entry["required"]]

@@ -14,7 +14,6 @@ from hyperspan.corpora import read_corpus
 from hyperspan.labelling.views import LabellingSettings, open_desk
 from hyperspan.nn import save_model
 from hyperspan.runtime.loading import load
-from hyperspan.serve.label_schema import ConflictResponse, DecisionResponse, LabelItem, LabelSessionResponse
 from hyperspan.serve.settings import Settings
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
 from tests.serve.running import Running, running, until
@@ -39,14 +38,14 @@ class Window:
         return response.json()
 
     def show(self, item: str) -> dict[str, Any]:
-        self.shown[item] = LabelItem.model_validate(self.ask(f"items/{item}")).model_dump()
+        self.shown[item] = self.ask(f"items/{item}")
         return self.shown[item]
 
     def decide(self, item: str, action: str, status: int = 200, **more: Any) -> dict[str, Any]:
         body = {"revision": self.shown[item]["revision"], "action": action} | more
         answer = self.ask(f"items/{item}/decisions", body, status)
         if status == 200:
-            self.shown[item] = DecisionResponse.model_validate(answer).model_dump()["item"]
+            self.shown[item] = answer["item"]
         return answer
 
 
@@ -76,8 +75,8 @@ def states(item: dict[str, Any]) -> dict[tuple[int, int, str], str]:
 
 def test_a_session_and_what_it_writes(server: Running, output: Path) -> None:
     window = Window(server)
-    session = LabelSessionResponse.model_validate(window.ask("session"))
-    assert [entry.id for entry in session.queue] == ["0.0", "0.1", "1.0"] and session.annotator == "ann"
+    session = window.ask("session")
+    assert [entry["id"] for entry in session["queue"]] == ["0.0", "0.1", "1.0"] and session["annotator"] == "ann"
     item = window.show("0.0")
     assert (
         item["text"] == "Ada left the zoo of Oz."
@@ -123,16 +122,16 @@ def test_two_windows_and_undo_across_sentences(server: Running) -> None:
     for window in (one, other):
         window.show("0.0")
     one.decide("0.0", "accept", mention=ADA)
-    conflict = ConflictResponse.model_validate(other.decide("0.0", "reject", 409, mention=ADA))
-    assert conflict.error["code"] == "conflict" and conflict.item.revision == one.shown["0.0"]["revision"]
-    assert {mention.state for mention in conflict.item.mentions if mention.end == 1} == {"accepted"}
+    conflict = other.decide("0.0", "reject", 409, mention=ADA)
+    assert conflict["error"]["code"] == "conflict" and conflict["item"]["revision"] == one.shown["0.0"]["revision"]
+    assert {mention["state"] for mention in conflict["item"]["mentions"] if mention["end"] == 1} == {"accepted"}
     one.show("1.0")
     one.decide("1.0", "complete")
     undone = [one.ask("undo", {})["item"] for _ in range(2)]
     assert [(item["id"], item["status"]) for item in undone] == [("1.0", "open"), ("0.0", "open")]
     assert set(states(undone[1]).values()) == {"draft"}
     assert one.ask("undo", {}, 422)["error"]["code"] == "nothing_to_undo"
-    assert other.decide("0.0", "accept", 409, mention=ADA)["item"]["revision"] > conflict.item.revision
+    assert other.decide("0.0", "accept", 409, mention=ADA)["item"]["revision"] > conflict["item"]["revision"]
 
 
 def test_what_is_refused(server: Running) -> None:
@@ -161,10 +160,7 @@ def test_what_is_refused(server: Running) -> None:
     assert page.status_code == 200 and page.headers["referrer-policy"] == "no-referrer"
     assert not window.ask("session")["progress"]["done"] and window.show("0.0")["revision"] == revision
     paths = server.client.get("/openapi.json", headers={"Authorization": "Bearer secret"}).json()["paths"]
-    assert {path for path in paths if "label" in path} == {
-        *("/v1/label/session", "/v1/label/items/{item}", "/v1/label/items/{item}/decisions"),
-        *("/v1/label/undo", "/v1/label/labels"),
-    }
+    assert not [path for path in paths if "label" in path]
     routes = [json.loads(entry)["route"] for entry in server.log]
     assert "/v1/label/items/{item}/decisions" in routes and "secret" not in "".join(server.log)
 

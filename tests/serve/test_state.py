@@ -16,10 +16,9 @@ from hyperspan.nn import save_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import DEFAULT_MODEL, bundled_models
 from hyperspan.runtime.loading import load
-from hyperspan.serve.app import create_app
+from hyperspan.serve.app import STATIC, create_app
 from hyperspan.serve.errors import Problem
 from hyperspan.serve.models import places
-from hyperspan.serve.pages import STATIC
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document

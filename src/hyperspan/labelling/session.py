@@ -30,6 +30,10 @@ class StaleRevisionError(InputError):
     """A decision refers to a sentence that has changed since it was shown."""
 
 
+class UnknownItemError(InputError):
+    """There is no such sentence."""
+
+
 class LabellingSession:
     """The state of a session and its log. Every method may be called from any thread."""
 
@@ -74,7 +78,7 @@ class LabellingSession:
 
     def check_item(self, item: str) -> None:
         if item not in self._sizes:
-            raise InputError(
+            raise UnknownItemError(
                 f"there is no sentence {item[:60]!r} in this session; /v1/label/session lists those there are"
             )
 

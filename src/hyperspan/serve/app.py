@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,12 +25,13 @@ from hyperspan.serve.errors import CODES, JSON, Compression, Problem, packed_jso
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
-from hyperspan.serve.pages import STATIC, page
 from hyperspan.serve.reference import reference_page
 from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
 from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings
 from hyperspan.serve.stream import LineStream
+
+STATIC = Path(__file__).parent / "static"
 
 
 def create_app(
@@ -46,7 +48,10 @@ def create_app(
     ['/v1/annotate', '/v1/hypergraph']
     """
     service = Service(settings or Settings(), annotators)
-    routes = Routes(service, LabelRoutes(service, desk).listed if desk is not None else ())
+    labelling: tuple[Route, ...] = ()
+    if desk is not None:
+        labelling = (*LabelRoutes(service, desk).listed, Route("/label", page("label.html")))
+    routes = Routes(service, labelling)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -83,7 +88,7 @@ class Routes:
             Route("/metrics", self.metrics),
             Route("/openapi.json", self.openapi),
             Route("/docs", self.docs),
-            Route("/", self.page),
+            Route("/", page("index.html")),
             *more,
         ]
         self.description = describe(self.listed, with_key=service.settings.api_key is not None)
@@ -135,8 +140,16 @@ class Routes:
     async def docs(self, _: Request) -> Response:
         return HTMLResponse(self.reference)
 
-    async def page(self, _: Request) -> Response:
-        return page("index.html")
+
+def page(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """The route of one of the pages; a package may come without them."""
+
+    async def answer(_: Request) -> Response:
+        if not (STATIC / name).is_file():
+            raise HTTPException(404)
+        return FileResponse(STATIC / name, media_type="text/html")
+
+    return answer
 
 
 async def _answer_problem(_: Request, error: Exception) -> Response:

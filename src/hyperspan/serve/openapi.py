@@ -10,15 +10,6 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import Route
 
 from hyperspan import __version__
-from hyperspan.serve.label_schema import (
-    ConflictResponse,
-    DecisionRequest,
-    DecisionResponse,
-    LabelItem,
-    LabelRequest,
-    LabelSessionResponse,
-    UndoRequest,
-)
 from hyperspan.serve.schema import (
     AnnotatedText,
     AnnotateRequest,
@@ -62,21 +53,14 @@ EXAMPLES = {
     "hypergraph": {
         "sentence": {"value": {"text": "c-Rel binds the IL-2 promoter.", "model": "genia", "types": ["DNA", "protein"]}}
     },
-    "decision": {
-        "accept": {"value": {"revision": 1, "action": "accept", "mention": {"start": 0, "end": 2, "label": "DNA"}}},
-        "complete": {"summary": "The sentence is right as shown", "value": {"revision": 2, "action": "complete"}},
-    },
-    "undo": {"last": {"value": {}}},
-    "label": {"new": {"value": {"label": "virus"}}},
     "stream": {"lines": {"value": '{"id": 1, "text": "c-Rel binds."}\n{"id": 2, "text": "Nothing does."}\n'}},
 }
 _ERRORS = {
     400: "`bad_request`: the body is not JSON in UTF-8; or the request has both `Content-Length` and `Transfer-Encoding`, "
     "no `Host` or several, or several `Content-Type`.",
     401: "`unauthorized`: the API key is missing or wrong.",
-    404: "`not_found`: no such address, model or sentence.",
+    404: "`not_found`: no such address or model.",
     408: "`request_timeout`: the body did not arrive in time.",
-    409: "`conflict`: the sentence has changed since it was shown; `item` is its current state.",
     413: "`too_large`: the request exceeds a limit on size.",
     415: "`unsupported_media_type`: `Content-Type` is missing or is not JSON.",
     421: "`misdirected_request`: the header `Host` is not a name of this server.",
@@ -91,13 +75,8 @@ _ANSWERED_LINES = (
 )
 _OF_BODIES = (400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
 _STRING = {"type": "string"}
-_REQUESTS: tuple[type[BaseModel], ...] = (
-    *(AnnotateRequest, HypergraphRequest, StreamLine, DecisionRequest, UndoRequest, LabelRequest),
-)
-_RESPONSES: tuple[type[BaseModel], ...] = (
-    *(AnnotateResponse, HypergraphResponse, AnnotatedText, ModelsResponse, ErrorResponse),
-    *(LabelSessionResponse, LabelItem, DecisionResponse, ConflictResponse),
-)
+_REQUESTS = (AnnotateRequest, HypergraphRequest, StreamLine)
+_RESPONSES = (AnnotateResponse, HypergraphResponse, AnnotatedText, ModelsResponse, ErrorResponse)
 
 
 def describe(routes: Iterable[Route], *, with_key: bool) -> dict[str, Any]:
@@ -129,7 +108,7 @@ def _method(route: Route) -> str:
 
 
 def _operations() -> dict[str, Any]:
-    """The described operations, by route name."""
+    """The described operations, by route name. Those of the labelling page are its own affair."""
     annotate = _operation("Annotate one text or several", _json(AnnotateResponse), _OF_BODIES, "The annotated texts.")
     annotate["description"] = "The answer has the same mentions and probabilities as the Python library."
     drawn = _json(HypergraphResponse)
@@ -160,27 +139,6 @@ def _operations() -> dict[str, Any]:
         "healthz": _operation("Check that the process runs", text, (), "It runs."),
         "readyz": _operation("Check that models are loaded and requests are accepted", text, (503,), "It is ready."),
         "metrics": _operation("Read metrics in the text format of Prometheus", text, (401, 421), "The metrics."),
-        **_labelling(),
-    }
-
-
-def _labelling() -> dict[str, Any]:
-    """The described operations of a labelling server."""
-    about = {"description": "The id of a sentence, from the queue of the session."}
-    item = {"parameters": [{"name": "item", "in": "path", "required": True, "schema": _STRING | about}]}
-    session, decided, shown = _json(LabelSessionResponse), _json(DecisionResponse), _json(LabelItem)
-    after = "The sentence and the session after it."
-    decision = _operation("Decide about a sentence or one of its mentions", decided, _OF_BODIES, after)
-    decision["responses"]["409"] = {"description": _ERRORS[409], "content": _json(ConflictResponse)}
-    undo = _operation("Undo the last decision", decided, _OF_BODIES, after)
-    undo["description"] = "If there is no decision to undo, the answer is 422 with the code `nothing_to_undo`."
-    return {
-        "label_session": _operation("Show labels, progress and queue", session, (401, 421, 500), "The session."),
-        "label_item": _operation("Show a sentence with its draft", shown, (401, 404, 421, 500), "The sentence.") | item,
-        "label_decision": decision | _body(_json(DecisionRequest), "decision") | item,
-        "label_undo": undo | _body(_json(UndoRequest), "undo"),
-        "label_label": _operation("Add a label", session, _OF_BODIES, "The session.")
-        | _body(_json(LabelRequest), "label"),
     }
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from hyperspan.render.bars import bars_of, running_text
 from hyperspan.render.layout import PALETTE, Colours, lanes, not_too_deep, stack
 from hyperspan.render.style import DARK
-from hyperspan.serve.pages import STATIC
+from hyperspan.serve.app import STATIC
 from hyperspan.types import Mention
 from tests.serve.page.reader import NEEDS
 
