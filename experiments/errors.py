@@ -16,7 +16,7 @@ import typer
 
 from experiments.cli import run_command
 from hyperspan import load
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.types import Mention, Sentence
 
 Key = tuple[int, int, str]

@@ -24,7 +24,7 @@ from experiments.study.spancat import run_spancat
 from experiments.variants import decode_otherwise, register
 from hyperspan import __version__
 from hyperspan.config import SETTLED, Config
-from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model

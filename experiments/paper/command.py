@@ -22,7 +22,7 @@ from experiments.rows import Row, corpus_named
 from experiments.settings import changed_key, config_of
 from experiments.summaries import Results, RowSummary, summaries
 from experiments.tables import ablation_sections, main_sections, overlap_sections, state_lines
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import Section, as_markdown, print_sections
 from hyperspan.files import Target

@@ -14,12 +14,13 @@ from experiments.result import MODEL, folder_of
 from experiments.rows import corpus_named
 from experiments.summaries import RowSummary
 from experiments.variants import register
-from hyperspan.corpora.documents import with_context, with_sentences
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation.tables import Section
 from hyperspan.runtime.loading import load
+from hyperspan.text.sentences import with_context
 from hyperspan.training.run import choose_device
 from hyperspan.types import Sentence
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from experiments.rows import corpus_named
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.errors import InputError
 from hyperspan.evaluation.tables import NO_VALUE, Section

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from hyperspan.corpora.registry import UnknownFormatError, read_corpus
+from hyperspan.corpora.formats import UnknownFormatError, read_corpus
 from hyperspan.errors import InputError
 from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.text.sentences import split_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.rows import CORPORA, FOLDS
-from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.types import Document
 

@@ -265,7 +265,7 @@ class Sentence(_PartlyAnnotated):
     """The repetitions of mentions that a corpus lists more than once; see :meth:`with_mentions`."""
     before: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The tokens before the sentence in its document, for models that read context;
-    see :func:`hyperspan.corpora.documents.with_context`."""
+    see :func:`hyperspan.text.sentences.with_context`."""
     after: tuple[str, ...] = field(default=(), converter=tuple, eq=False, kw_only=True)
     """The tokens after the sentence."""
     annotated: AnnotationScope | None = field(default=None, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from hyperspan.config import Config
-from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.corpora.formats import read_corpus, write_corpus
 from tests.support.process import call as hyperspan
 from tests.support.process import hyperspan as in_a_process
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
 from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model

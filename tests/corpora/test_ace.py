@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from hyperspan import Mention
 from hyperspan.corpora.ace import ace_split, looks_like_ace, read_ace, select
-from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.documents import trimmed, with_sentences
 from hyperspan.corpora.source import Problems, Source, sources_in
-from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError
 from tests.support.data import data_path
 from tests.support.growth import grows_linearly

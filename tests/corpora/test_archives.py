@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan.corpora import json_values, read_corpus, source
-from hyperspan.corpora.registry import FORMATS, READERS
+from hyperspan.corpora.formats import FORMATS, READERS
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, HyperspanError, InputError
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence
 from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
-from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.documents import PARTS_JOINED, document_of, trimmed
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source, sources_in
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import PARTS_JOINED, trimmed
 from hyperspan.errors import CorpusError, OutputExistsError
+from hyperspan.files import Target
 from tests.support.data import ALL, data_path
 from tests.support.growth import grows_linearly
 

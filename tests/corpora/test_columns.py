@@ -20,9 +20,9 @@ from hyperspan.corpora.columns import (
     read_columns,
 )
 from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tags import Scheme
-from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import ALL, data_path

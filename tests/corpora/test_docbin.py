@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence
 from hyperspan.corpora import docbin, token_json
-from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.documents import document_of, trimmed
 from hyperspan.corpora.json_records import NO_PROBABILITY
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
 from hyperspan.training.data import read_sentences
 from tests.support.data import ALL, data_path

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence
 from hyperspan.corpora import FORMATS, json_values, jsonl, write_corpus
-from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.documents import document_of, trimmed
 from hyperspan.corpora.json_records import NO_PROBABILITY
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.target import Losses
-from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from tests.fuzz.samples import JSON as SAMPLES
 from tests.support.data import data_path

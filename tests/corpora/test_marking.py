@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import AnnotationScope, Document, Mention, read_corpus, write_corpus
-from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.documents import trimmed, with_sentences
 from hyperspan.corpora.marking import normal_scope
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED
 

@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from hyperspan.corpora import detect, read_corpus, write_corpus
+from hyperspan.corpora.formats import format_for
 from hyperspan.corpora.outputs import choose_output
-from hyperspan.corpora.registry import format_for
 from hyperspan.corpora.source import Source
 from hyperspan.errors import InputError
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention

@@ -10,8 +10,9 @@ from attrs import evolve
 
 import hyperspan.corpora.jsonl as jsonl
 from hyperspan import AnnotationScope, Document, Mention, Sentence, read_corpus, write_corpus
-from hyperspan.corpora.documents import FORBIDDEN_OUTSIDE, sentence_documents, with_sentences
+from hyperspan.corpora.documents import FORBIDDEN_OUTSIDE, with_sentences
 from hyperspan.corpora.source import Problems
+from hyperspan.corpora.splits import sentence_documents
 from hyperspan.errors import CorpusError, LossError, SpanError
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED
 

@@ -24,7 +24,7 @@ from hyperspan.corpora import (
     write_corpus,
 )
 from hyperspan.corpora.documents import INSIDE_TOKENS, by_characters, with_sentences
-from hyperspan.corpora.registry import format_for
+from hyperspan.corpora.formats import format_for
 from hyperspan.errors import HyperspanError, InputError, LossError
 from hyperspan.text.sentences import MOST_TOKENS
 from hyperspan.types import Document, Mention, Sentence

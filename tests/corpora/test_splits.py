@@ -14,9 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hyperspan.corpora import document_of, read_corpus, write_corpus
-from hyperspan.corpora.documents import sentence_documents
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.splits import PartFiles, open_corpus, split_corpus
+from hyperspan.corpora.splits import PartFiles, open_corpus, sentence_documents, split_corpus
 from hyperspan.corpora.stratification import UnitCounts, stratify
 from hyperspan.errors import InputError, LossError, OutputExistsError
 from hyperspan.types import Document, Mention, Sentence

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from hyperspan.corpora import Problems, Source, read_corpus, write_corpus
-from hyperspan.corpora.registry import FORMATS, WRITERS
-from hyperspan.corpora.trimming import PARTS_JOINED, SPACE_LEFT_OUT, trimmed
+from hyperspan.corpora.documents import PARTS_JOINED, SPACE_LEFT_OUT, trimmed
+from hyperspan.corpora.formats import FORMATS, WRITERS
 from hyperspan.errors import CorpusError, LossError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention

@@ -9,8 +9,8 @@ from hypothesis import given
 from nervaluate.evaluator import Evaluator
 
 from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.overlaps import KINDS, overlaps, places, words_of
-from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.statistics import statistics
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Report, Score, evaluate

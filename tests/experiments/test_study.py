@@ -17,7 +17,7 @@ from experiments.study.folds import folded
 from experiments.study.studies import DISCONTINUOUS, PARTIAL, STUDIES
 from experiments.study.tables import comparison_sections, sections
 from hyperspan.config import Config
-from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.formats import write_corpus
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention, Sentence
 from tests.experiments.support import study
 

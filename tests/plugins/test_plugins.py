@@ -19,7 +19,7 @@ from tests.support.process import called, hyperspan
 HERE = Path(__file__).parent
 ZOO = (HERE / "zoo",)
 BROKEN = (HERE / "broken", *ZOO)
-CLASS = "is <class 'hyperspan.corpora.registry.Format'>, but must be an instance of Format"
+CLASS = "is <class 'hyperspan.corpora.formats.Format'>, but must be an instance of Format"
 
 
 def convert_in_python(folder: Path) -> None:

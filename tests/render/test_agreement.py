@@ -12,9 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from hyperspan.corpora.documents import by_characters, document_of
+from hyperspan.corpora.documents import by_characters, document_of, joined
 from hyperspan.corpora.jsonl import document_record
-from hyperspan.corpora.trimming import joined
 from hyperspan.render.html import html_fragment, render_html, sentence_html
 from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.render.terminal import render_sentence

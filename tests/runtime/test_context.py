@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from hyperspan.config import Config
-from hyperspan.corpora.documents import document_of, with_context
-from hyperspan.corpora.registry import read_corpus, write_corpus
+from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.nn import load_model, new_model
@@ -20,6 +20,7 @@ from hyperspan.nn.compact import compact
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.decoding import first_alike
 from hyperspan.runtime.loading import load
+from hyperspan.text.sentences import with_context
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.run import train

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import hyperspan
+from hyperspan.corpora.formats import write_corpus
 from hyperspan.corpora.jsonl import document_record
-from hyperspan.corpora.registry import write_corpus
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import MAX_BATCH_WORDS, batches_by_length
 from hyperspan.types import Document, Sentence

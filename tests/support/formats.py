@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan.corpora import FORMATS, Problems, Source
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import OnError
-from hyperspan.corpora.target import Losses, Target
+from hyperspan.files import Target
 from hyperspan.types import Document
 
 

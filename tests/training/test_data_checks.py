@@ -12,7 +12,7 @@ from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of
-from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.formats import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model

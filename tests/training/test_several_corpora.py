@@ -13,7 +13,7 @@ import torch
 
 from hyperspan.config import Config, CorpusConfig
 from hyperspan.corpora.documents import document_of
-from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.formats import write_corpus
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model, new_model
 from hyperspan.nn.annotation import gold_of

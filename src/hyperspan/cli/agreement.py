@@ -9,7 +9,7 @@ import typer
 
 from hyperspan.cli.options import Format, From, OnError, Options, parse_options
 from hyperspan.cli.output import print_json, report, with_progress
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 

@@ -33,12 +33,12 @@ from hyperspan.cli.options import (
     parse_options,
 )
 from hyperspan.cli.output import counting, report, report_losses
+from hyperspan.corpora.formats import write_corpus
 from hyperspan.corpora.inputs import exists, read_inputs
+from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.outputs import OUTPUTS, choose_output, needs_sentences
-from hyperspan.corpora.registry import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
-from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import HyperspanError, InputError, counted
 from hyperspan.files import Target
 from hyperspan.render.html import provenance, shown_name

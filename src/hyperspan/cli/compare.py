@@ -21,7 +21,7 @@ from hyperspan.cli.options import (
     parse_options,
 )
 from hyperspan.cli.output import print_json, report, with_progress
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.runtime.folders import is_model

@@ -9,7 +9,7 @@ import typer
 
 from hyperspan.cli.options import Force, From, Keep, OnError, Options, Split, parse_options
 from hyperspan.cli.output import report, report_losses, with_progress
-from hyperspan.corpora.registry import WRITERS, format_for, read_corpus, write_corpus
+from hyperspan.corpora.formats import WRITERS, format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
 

@@ -27,8 +27,8 @@ from hyperspan.cli.options import (
     split_names,
 )
 from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
+from hyperspan.corpora.formats import format_for, read_corpus, write_corpus
 from hyperspan.corpora.outputs import FOLDERS
-from hyperspan.corpora.registry import format_for, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.statistics import printable
 from hyperspan.errors import InputError, counted, require_plots

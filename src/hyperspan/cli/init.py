@@ -15,7 +15,7 @@ from hyperspan.cli.output import report
 from hyperspan.cli.split import GroupBy, SplitBy, SplitFractions, SplitSeed, parse_fractions, print_split
 from hyperspan.config import Config
 from hyperspan.corpora.examples import DEFAULT, EXAMPLES, copy_example, example_path
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import (
     USUAL_FRACTIONS,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hyperspan.corpora.registry import READERS
+from hyperspan.corpora.formats import READERS
 from hyperspan.errors import InputError, SpanError
 from hyperspan.types import Mention
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.target import Losses
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
 from hyperspan.types import Document

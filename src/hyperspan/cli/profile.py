@@ -12,7 +12,7 @@ import typer
 
 from hyperspan.cli.options import Force
 from hyperspan.cli.output import report
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
 from hyperspan.runtime.cards import ModelCard

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from hyperspan.cli.options import Force, From, Keep, OnError, Options, parse_options
 from hyperspan.cli.output import report, report_losses
-from hyperspan.corpora.registry import WRITERS
+from hyperspan.corpora.formats import WRITERS
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import (
     DOCUMENT_KEYS,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from hyperspan.cli.options import Format, From, OnError, Options, Split, parse_options
 from hyperspan.cli.output import print_json, report, with_progress
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.statistics import Statistics
 

@@ -11,8 +11,8 @@ import typer
 from hyperspan.cli.options import Device, Force, From, IdKey, OnError, Options, TextKey, parse_options
 from hyperspan.cli.output import counting, report
 from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.corpora.inputs import read_inputs
-from hyperspan.corpora.registry import read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import counted

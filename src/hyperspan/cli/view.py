@@ -13,8 +13,8 @@ from rich.console import Console
 from hyperspan.cli.options import From, OnError, Options, parse_options
 from hyperspan.cli.output import report
 from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.overlaps import overlaps
-from hyperspan.corpora.registry import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
 from hyperspan.render.layout import Colours

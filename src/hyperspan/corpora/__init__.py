@@ -1,16 +1,17 @@
 """Corpus formats for overlapping mentions: readers, writers, format detection and statistics.
 
-Each format is one file and an entry in FORMATS (:mod:`hyperspan.corpora.registry`). A reader takes a :class:`Source`
+Each format is one file and an entry in FORMATS (:mod:`hyperspan.corpora.formats`). A reader takes a :class:`Source`
 and :class:`Problems` and yields documents one by one; a writer takes documents, a :class:`Target`, :class:`Losses` and
 :class:`Problems`. Format options are keyword arguments with defaults.
 """
 
 from hyperspan.corpora.documents import document_of, with_sentences
-from hyperspan.corpora.registry import FORMATS, READERS, WRITERS, Format, detect, read_corpus, write_corpus
+from hyperspan.corpora.formats import FORMATS, READERS, WRITERS, Format, detect, read_corpus, write_corpus
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.splits import Split, split_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
-from hyperspan.corpora.target import Losses, Target
+from hyperspan.files import Target
 
 __all__ = [
     "FORMATS",

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Literal
 from xml.parsers import expat
 
+from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.source import Problems, Source, quoted
-from hyperspan.corpora.trimming import trimmed
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Span
 

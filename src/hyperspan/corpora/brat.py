@@ -25,12 +25,13 @@ from itertools import pairwise
 from attrs import evolve
 
 from hyperspan.corpora.brat_marks import BratMarks, WrittenMarks, unheld_marking
+from hyperspan.corpora.documents import joined, trimmed
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.marking import MarkLabels, Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES, BRAT_PARTS
 from hyperspan.corpora.source import Problems, Source, quoted
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.errors import CorpusError
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Span
 
 # Longer digit strings are no offsets; Python refuses to convert very long ones.

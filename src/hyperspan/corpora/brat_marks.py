@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from attrs import evolve
 
+from hyperspan.corpora.documents import without_space
 from hyperspan.corpora.marking import MarkLabels, forbidden_marks, regions_of, scope_of
-from hyperspan.corpora.trimming import without_space
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Span
 
 ATTRIBUTE = "Forbidden"

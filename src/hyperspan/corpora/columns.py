@@ -21,32 +21,147 @@ CoNLL-2003 has four columns, only the last with mentions, and lines that separat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
 
-from hyperspan.corpora.column_layout import (
-    LOOK_AHEAD,
-    NOTHING,
-    Block,
-    Layout,
-    blocks_in,
-    guess_layout,
-    is_conll2003,
-    layout_of_text,
-)
-from hyperspan.corpora.column_writer import ColumnWriter, chunks_of, source_of
-from hyperspan.corpora.documents import document_of
+from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.tags import (
+    LabelledSpan,
     Scheme,
     decode,
+    encode,
+    fitting,
     guess_scheme,
+    is_tag,
+    layers_of,
 )
-from hyperspan.corpora.target import Losses, Lossy, Target
 from hyperspan.errors import InputError
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence
+
+LOOK_AHEAD = 10_000
+"""How many lines are read to guess the tagging scheme and the columns."""
+MOST = 0.9
+"""The share of lines that must agree with a guess; the few that do not are reported as errors."""
+NOTHING = "-X-"
+"""The value of an unknown column, as in CoNLL-2003."""
+DOCUMENT = "-DOCSTART-"
+MEDLINE = "###MEDLINE:"
+"""Begins a document in the original files of JNLPBA."""
+
+
+@dataclass(slots=True)
+class Block:
+    """Consecutive non-blank lines: a sentence, or a document boundary."""
+
+    first_line: int
+    lines: list[str] = field(default_factory=list)
+    source: str | None = None
+    comments: int = 0
+    begins_document: str | None = None
+    """The id of the document that begins here, possibly empty."""
+
+    def rows(self) -> list[list[str]]:
+        return [cells_of(line) for line in self.lines]
+
+
+def cells_of(line: str) -> list[str]:
+    if "\t" in line:
+        return line.rstrip("\t").split("\t")
+    return [cell for cell in line.split(" ") if cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    width: int
+    token: int
+    tags: tuple[int, ...]
+    pos: int | None = None
+    chunk: int | None = None
+    numbered: bool = False
+    unread: int = 0
+    """The number of columns left out."""
+    certain: bool = True
+    """Whether most lines agree with the guess."""
+
+
+def blocks_in(lines: Iterable[tuple[int, str]]) -> Iterator[Block]:
+    block = Block(0)
+    for number, line in lines:
+        if not line or line.isspace():
+            if block.lines:
+                yield block
+                block = Block(0)
+            continue
+        if line[0] in "-#":
+            if (begins := _begins_document(line)) is not None:
+                if block.lines:
+                    yield block
+                yield Block(number, begins_document=begins)
+                block = Block(0)
+                continue
+            if not block.lines and line[0] == "#" and not is_tag(cells_of(line)[-1]):
+                if line[:2] == "#\t" and block.source is None:
+                    block.source = line[2:].rstrip("\t")
+                else:
+                    block.comments += 1
+                continue
+        if not block.lines:
+            block.first_line = number
+        block.lines.append(line)
+    if block.lines:
+        yield block
+
+
+def _begins_document(line: str) -> str | None:
+    if line.startswith(DOCUMENT) and set(line[len(DOCUMENT) :].split()) <= {"O", "-X-", "-Y-", "-Z-", "_"}:
+        return ""
+    return line.removeprefix(MEDLINE).strip() if line.startswith(MEDLINE) and "\t" not in line else None
+
+
+def guess_layout(blocks: Iterable[Block]) -> tuple[Layout, list[list[str]]]:
+    """Guess the columns of most lines; also return those lines."""
+    sentences = [block for block in blocks if block.lines]
+    counted = [(str(count), row) for block in sentences for count, row in enumerate(block.rows(), start=1)]
+    width = max(2, *Counter(len(row) for _, row in counted).most_common(1)[0][:1]) if counted else 2
+    usual = [(count, row) for count, row in counted if len(row) == width]
+    rows = [row for _, row in usual]
+    first_tag = width
+    while first_tag > 1 and _mostly(is_tag(row[first_tag - 1]) for row in rows):
+        first_tag -= 1
+    named = any(block.source is not None for block in sentences)
+    numbered = width > 2 and (named or first_tag > 1) and _mostly(row[0] == count for count, row in usual)
+    token = int(numbered)
+    certain = first_tag < width and len(rows) >= MOST * len(counted)
+    first_tag = min(max(first_tag, token + 1), width - 1)
+    pos = token + 1 if first_tag > token + 1 else None
+    layout = Layout(width, token, tuple(range(first_tag, width)), pos, None, numbered, 0, certain)
+    return layout, rows
+
+
+def _mostly(claims: Iterable[bool]) -> bool:
+    counts = Counter(claims)
+    return counts[True] > 0 and counts[True] >= MOST * counts.total()
+
+
+def layout_of_text(head: str) -> tuple[Layout | None, list[list[str]]]:
+    lines = head.removeprefix("\ufeff").split("\n")
+    whole = lines[:-1] if len(lines) > 1 else lines
+    layout, rows = guess_layout(blocks_in((number, line.removesuffix("\r")) for number, line in enumerate(whole)))
+    return (layout if layout.certain else None), rows
+
+
+def is_conll2003(layout: Layout, rows: list[list[str]]) -> bool:
+    if layout.width != 4 or layout.numbered or layout.pos != 1:
+        return False
+    # Without phrases, the third column is probably a layer of mentions.
+    return all(row[2] == NOTHING for row in rows) or any(row[2][2:] in ("NP", "VP", "PP") for row in rows)
 
 
 def read_columns(
@@ -307,3 +422,117 @@ class _Reader:
                 return None
             mentions += [Mention(start, end, label) for start, end, label in spans]
         return mentions
+
+
+@dataclass
+class ColumnWriter:
+    """Spool the columns of each sentence until the number of layers and the separators are known."""
+
+    name: str
+    losses: Losses
+    problems: Problems
+    scheme: Scheme
+    layers: int | None
+    leading: Callable[[Document, int], list[Sequence[str]]]
+    """The columns before the tags, given a document and the index of a sentence."""
+    innermost_first: bool = False
+    sources: bool = False
+    separator: str = "\t"
+    leading_width: int = field(default=1, init=False)
+    widest: int = field(default=1, init=False)
+    several_sentences: bool = field(default=False, init=False)
+
+    def write(self, documents: Iterable[Document], target: Target) -> None:
+        self.widest = self.layers or 1
+        with (
+            target.open() as out,
+            SpooledTemporaryFile(max_size=1 << 24, mode="w+", encoding="utf-8", newline="\n") as spool,
+        ):
+            for document in documents:
+                self.spool(with_sentences(document, self.problems), spool)
+            self.losses.check(self.name)
+            spool.seek(0)
+            self.copy(spool, out)
+
+    def spool(self, document: Document, spool: IO[str]) -> None:
+        spool.write(f"\n{DOCUMENT}\n")
+        filled = [index for index, sentence in enumerate(document.sentences) if sentence.tokens]
+        if len(filled) < len(document.sentences):
+            self.problems.note("empty sentences left out", len(document.sentences) - len(filled))
+        self.several_sentences |= len(filled) != 1
+        source = source_of(document) if self.sources else None
+        for index in filled:
+            leading = self.leading(document, index)
+            self.leading_width = len(leading)
+            cells = [[self.cell(text) for text in column] for column in leading]
+            rows = zip(*cells, *self.tags(document.sentences[index]), strict=True)
+            text = "".join(["\t".join(row) + "\n" for row in rows])
+            if " " in text:
+                self.separator = "\t"
+            spool.write(f"\n#\t{source}\t\n{text}" if source is not None and index == filled[0] else f"\n{text}")
+
+    def copy(self, spool: Iterable[str], out: IO[str]) -> None:
+        """Copy the spooled lines with all layers; with document separators if a document has several sentences."""
+        width = self.leading_width + self.widest
+        begins = "\t".join([DOCUMENT, *[NOTHING] * (self.leading_width - 1)]) + "\n"
+        separate = anything = False
+        for line in spool:
+            if line == "\n":
+                separate = anything
+            elif line != f"{DOCUMENT}\n" or self.several_sentences:
+                if line == f"{DOCUMENT}\n":
+                    line = begins
+                if not (self.sources and line[0] == "#"):  # with sources, tokens follow a number
+                    line = line[:-1] + "\tO" * (width - 1 - line.count("\t")) + "\n"
+                out.write(("\n" if separate else "") + line.replace("\t", self.separator))
+                separate, anything = False, True
+
+    def tags(self, sentence: Sentence) -> list[list[str]]:
+        """The tags of a sentence in as many layers as it needs; mentions that do not fit are counted as lost."""
+        spans: set[LabelledSpan] = set()
+        for mention in sentence.mentions:
+            if mention.fragments:
+                self.losses.lose("discontinuous")
+            elif not mention.label or not {"\t", "\n", "\r"}.isdisjoint(mention.label):
+                self.losses.lose("with a label that is empty or holds a tab or newline")
+            else:
+                spans.add((mention.start, mention.end, mention.label))
+        again = [span for mention in sentence.duplicates if (span := (*mention.span, mention.label)) in spans]
+        kept = [*spans, *again] if self.layers is None else self.fitting(spans, again, len(sentence))
+        distinct = len(set(kept))
+        self.losses.written += distinct
+        self.losses.lose(
+            "overlapping another in flat columns" if self.layers == 1 else f"beyond {self.layers} layers",
+            len(spans) - distinct,
+        )
+        if duplicates_lost := len(again) - (len(kept) - distinct):
+            self.problems.note("mentions listed twice written once", duplicates_lost)
+        layers = layers_of(kept, self.innermost_first)
+        self.widest = max(self.widest, len(layers))
+        return [encode(layer, len(sentence), self.scheme) for layer in layers] or [["O"] * len(sentence)]
+
+    def fitting(self, spans: set[LabelledSpan], again: list[LabelledSpan], length: int) -> list[LabelledSpan]:
+        sign = 1 if self.losses.lossy == "innermost" else -1
+        preferred = sorted(spans, key=lambda span: (sign * (span[1] - span[0]), span))
+        return fitting([*preferred, *again], length, self.layers or 1)
+
+    def cell(self, text: str) -> str:
+        if text and "\t" not in text and "\n" not in text:
+            return text
+        self.problems.note("tokens or tags that are empty or hold a tab or newline written with _ in its place")
+        return text.replace("\t", "_").replace("\n", "_") or "_"
+
+
+def source_of(document: Document) -> str | None:
+    source = document.metadata.get("source")
+    return source if isinstance(source, str) and "\n" not in source else None
+
+
+def chunks_of(document: Document, index: int) -> Sequence[str]:
+    """The chunk tags of a sentence, if the document has them and they fit its sentences."""
+    chunks = document.metadata.get("chunks")
+    if not isinstance(chunks, list | tuple) or len(chunks) != len(document.sentences):
+        return ()
+    tags = chunks[index]
+    fits = isinstance(tags, list | tuple) and len(tags) == len(document.sentences[index])
+    return tags if fits and all(isinstance(tag, str) for tag in tags) else ()

@@ -19,12 +19,12 @@ from typing import Any
 
 from attrs import evolve
 
-from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.documents import SPACE_LEFT_OUT, by_characters, joined, with_sentences
 from hyperspan.corpora.json_records import NO_PROBABILITY, is_probability
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import SPACE_LEFT_OUT, joined
 from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError, SpanError
+from hyperspan.files import Target
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
     ORDER,
     Record,
@@ -29,9 +30,9 @@ from hyperspan.corpora.json_records import (
     text_of,
     write_records,
 )
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import trimmed
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
 Key = Literal["label", "labels", "entities"]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from attrs import evolve
 
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.trimming import joined, trimmed
 from hyperspan.text.sentences import cut_long, sentence_of, sentence_spans, token_spans
 from hyperspan.text.tokens import WORDS, Tokenizer
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span, trusted_mention
@@ -46,91 +43,6 @@ def document_of(sentences: Iterable[Sentence], id: str = "", metadata: Mapping[s
     return Document(text, mentions, placed, id, metadata or {})
 
 
-def sentence_documents(document: Document, problems: Problems) -> list[Document]:
-    """Split a document into one document per sentence; a document of one sentence is returned unchanged.
-
-    >>> both = document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])], "a")
-    >>> [(part.id, part.text, len(part.mentions)) for part in sentence_documents(both, Problems())]
-    [('a-1', 'the Seattle zoo', 1), ('a-2', 'Why ?', 0)]
-    """
-    sentences = with_sentences(document, problems).sentences
-    if len(sentences) < 2:
-        return [document]
-    cut: list[Document] = []
-    for index, sentence in enumerate(sentences):
-        if not sentence.tokens:
-            continue
-        name, metadata = f"{document.id}-{index + 1}" if document.id else "", _metadata_of_sentence(document, index)
-        if not sentence.offsets:
-            cut.append(document_of([sentence], name, metadata))
-            continue
-        first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
-        text, offsets = document.text[first:last], [(start - first, end - first) for start, end in sentence.offsets]
-        mentions = [by_characters(mention, offsets, text) for mention in sentence.mentions]
-        tokenised = [evolve(sentence, offsets=offsets)] if document.sentences else []
-        scope = sentence.annotated and _by_places(sentence.annotated, partial(covered, offsets=offsets))
-        forbidden = [by_characters(mention, offsets, text) for mention in sentence.forbidden]
-        cut.append(Document(text, mentions, tokenised, name, metadata, annotated=scope, forbidden=forbidden))
-    return cut
-
-
-def _metadata_of_sentence(document: Document, index: int) -> dict[str, Any]:
-    """The metadata of a document that describe one sentence: single values, and its entry in lists by sentence.
-
-    Other lists and objects, such as mention orders and relations, describe the document as a whole.
-    """
-    match document.metadata:
-        case {"records": [*records]} if len(records) == len(document.sentences):
-            return dict(records[index])
-    kept = {key: value for key, value in document.metadata.items() if isinstance(value, str | int | float)}
-    match document.metadata:
-        case {"chunks": [*chunks]} if len(chunks) == len(document.sentences):
-            return kept | {"chunks": [chunks[index]]}
-    return kept
-
-
-def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
-    """Yield the sentences of a document, each with up to `words` words before and after it, lazily.
-
-    >>> zoo = [Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])]
-    >>> [(sentence.before, sentence.after) for sentence in with_context(zoo, 2)]
-    [((), ('sleeps', 'Why')), (('The', 'zoo'), ('Why', '?')), (('zoo', 'sleeps'), ())]
-    """
-    if words == 0:
-        yield from sentences
-        return
-    before: deque[str] = deque(maxlen=words)
-    waiting: deque[Sentence] = deque()
-    ahead = 0  # words of waiting sentences, except the first
-    for sentence in chain(sentences, (None,)):
-        if sentence is not None:
-            ahead += len(sentence) if waiting else 0
-            waiting.append(sentence)
-        while waiting and (ahead >= words or sentence is None):
-            first = waiting.popleft()
-            ahead -= len(waiting[0]) if waiting else 0
-            after = islice((token for later in waiting for token in later.tokens), words)
-            yield evolve(first, before=before, after=after)
-            before.extend(first.tokens)
-
-
-def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Iterable[Sentence]]:
-    """The sentences of each document; if `joined`, consecutive one-sentence documents form one text.
-
-    >>> zoo, sleeps, why = Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])
-    >>> [len(list(text)) for text in texts([[zoo], [sleeps], [zoo, why], [why]], joined=True)]
-    [2, 2, 1]
-    """
-    if not joined:
-        yield from documents
-        return
-    for single, group in groupby(documents, key=lambda sentences: len(sentences) == 1):
-        if single:
-            yield chain.from_iterable(group)
-        else:
-            yield from group
-
-
 def by_characters(mention: Mention, offsets: Sequence[Span], text: str = "") -> Mention:
     """Convert a mention from tokens to characters; with the text of the document, also set its text."""
     start, end = offsets[mention.start][0], offsets[mention.end - 1][1]
@@ -152,7 +64,7 @@ def contained(span: Span, offsets: Sequence[Span]) -> Span:
     return bisect_left(offsets, span[0], key=itemgetter(0)), bisect_right(offsets, span[1], key=itemgetter(1))
 
 
-def _by_places(scope: AnnotationScope, placed: Callable[[Span], Span]) -> AnnotationScope:
+def by_places(scope: AnnotationScope, placed: Callable[[Span], Span]) -> AnnotationScope:
     """The scope in other units, without regions that are empty there."""
     regions = None if scope.regions is None else map(placed, scope.regions)
     return AnnotationScope(scope.types, None if regions is None else [span for span in regions if span[0] < span[1]])
@@ -219,7 +131,7 @@ def _with_scope(sentence: Sentence, scope: AnnotationScope) -> Sentence:
     """The sentence with the scope of its document, unless it has one; one without offsets is in no region."""
     if sentence.annotated is not None:
         return sentence
-    found = _by_places(scope, partial(contained, offsets=sentence.offsets))
+    found = by_places(scope, partial(contained, offsets=sentence.offsets))
     if found.regions is not None and (0, len(sentence)) in found.regions:
         found = AnnotationScope(found.types)
     return evolve(sentence, annotated=found)
@@ -362,3 +274,87 @@ def cut_at_mentions(offsets: Iterable[Span], mentions: Iterable[Mention], proble
             problems.note(INSIDE_TOKENS)
         result.append((start, end))
     return result
+
+
+SPACE_LEFT_OUT = "white space at the ends of a mention left out"
+PARTS_JOINED = "parts of a mention with only white space between them read as one"
+
+
+def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[Mention]:
+    """The mentions, by character, without white space at their ends; a mention of white space alone is unchanged.
+
+    Parts separated only by white space are joined. Both changes are noted. Mentions that do not fit the text are
+    unchanged: :class:`hyperspan.types.Document` reports them.
+
+    >>> problems = Problems()
+    >>> [mention.span for mention in trimmed([Mention(0, 6, "GPE"), Mention(0, 5, "GPE")], "Syria left.", problems)]
+    [(0, 5), (0, 5)]
+    >>> problems.notes
+    {'white space at the ends of a mention left out': 1}
+    """
+    kept: list[Mention] = []
+    for mention in mentions:
+        if _fits_text(mention, text):
+            if _has_space(mention, text) and (shorter := _shorter(mention, text)):
+                problems.note(SPACE_LEFT_OUT)
+                mention = shorter
+            parts = joined(mention.parts, text)
+            if len(parts) < len(mention.parts):
+                problems.note(PARTS_JOINED)
+                mention = evolve(mention, fragments=parts)
+        kept.append(mention)
+    return kept
+
+
+def without_empty_gaps(document: Document, problems: Problems) -> Document:
+    """The document with its discontinuous mentions :func:`trimmed`, unless it has sentences, which define the words.
+
+    >>> heart = Document("left\\nventricle", [Mention(0, 14, "part", [(0, 4), (5, 14)])])
+    >>> without_empty_gaps(heart, Problems()).mentions
+    frozenset({Mention(0, 14, 'part', text='left\\nventricle')})
+    """
+    if document.sentences or not any(mention.fragments for mention in document.mentions):
+        return document
+    parted = [mention for mention in document.mentions if mention.fragments]
+    return evolve(document, mentions=[*(document.mentions - {*parted}), *trimmed(parted, document.text, problems)])
+
+
+def _fits_text(mention: Mention, text: str) -> bool:
+    return mention.end <= len(text) and mention.text in ("", text[mention.start : mention.end])
+
+
+def _has_space(mention: Mention, text: str) -> bool:
+    """Whether a mention of the text, or one of its fragments, begins or ends with white space."""
+    return any(text[start].isspace() or text[end - 1].isspace() for start, end in mention.parts)
+
+
+def _shorter(mention: Mention, text: str) -> Mention | None:
+    spans = [span for given in mention.parts if (span := without_space(given, text))]
+    if not spans:
+        return None
+    start, end = spans[0][0], spans[-1][1]
+    head = without_space(mention.head, text) if mention.head else None
+    head = head if head and start <= head[0] and head[1] <= end else None
+    fragments = tuple(spans) if len(spans) > 1 else ()
+    return evolve(mention, start=start, end=end, fragments=fragments, head=head, text="")
+
+
+def joined(spans: Iterable[Span], text: str = "") -> list[Span]:
+    """Sorted spans, joined where they touch; with a text, also if only white space is between them.
+
+    >>> joined([(0, 2), (2, 3), (5, 6)]), joined([(0, 3), (4, 8), (13, 18)], "red cell and cells")
+    ([(0, 3), (5, 6)], [(0, 8), (13, 18)])
+    """
+    result: list[Span] = []
+    for start, end in spans:
+        if result and (start <= (before := result[-1][1]) or text[before:start].isspace()):
+            start = result.pop()[0]
+        result.append((start, end))
+    return result
+
+
+def without_space(span: Span, text: str) -> Span | None:
+    """The span without white space at its ends, or None if nothing remains."""
+    covered = text[slice(*span)]
+    start = span[0] + len(covered) - len(covered.lstrip())
+    return (start, start + len(covered.strip())) if covered.strip() else None

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import MENTION_LINE
 from hyperspan.corpora.source import Problems, Source, quoted
-from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import InputError
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence, Span
 
 _MENTION = re.compile(r"([0-9]{1,9}),([0-9]{1,9})(?:,([0-9]{1,9}),([0-9]{1,9}))? (\S.*)", re.DOTALL)

@@ -25,9 +25,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from xml.parsers import expat
 
-from hyperspan.corpora.documents import by_tokens, cut_at_mentions
+from hyperspan.corpora.documents import by_tokens, cut_at_mentions, joined, without_space
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
-from hyperspan.corpora.trimming import joined, without_space
 from hyperspan.text.sentences import sentence_of, token_spans
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span

@@ -11,9 +11,10 @@ from math import isfinite
 from typing import Any
 
 from hyperspan.corpora.json_values import BLANK, json_values
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import InputError, SpanError
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
 Record = dict[str, Any]

@@ -25,6 +25,7 @@ from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
     Record,
     WrongValueError,
@@ -43,10 +44,10 @@ from hyperspan.corpora.json_records import (
     text_of,
     value_of,
 )
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import metadata_record
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import trimmed
+from hyperspan.files import Target
 from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span
 
 FORMAT, VERSION = "hyperspan", 1

@@ -30,6 +30,7 @@ from typing import Literal
 
 from attrs import evolve
 
+from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
     NO_PROBABILITY,
     ORDER,
@@ -53,11 +54,11 @@ from hyperspan.corpora.json_records import (
 )
 from hyperspan.corpora.label_studio_marks import LabelStudioMarks, is_forbidden, mark_results, unheld_marking
 from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, is_continuation, join_parts
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import OTHER_RESULTS
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import trimmed
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
 OffsetUnit = Literal["auto", "codepoint", "utf16"]

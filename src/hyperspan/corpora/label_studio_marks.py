@@ -11,10 +11,10 @@ from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import Record, WrongValueError, strings_of, value_of
 from hyperspan.corpora.marking import MarkLabels, forbidden_marks, scope_of
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.trimming import trimmed
 from hyperspan.types import ANY_LABEL, Document, Mention, Span
 
 TYPES_NAME = "annotated_types"

@@ -11,8 +11,8 @@ from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.documents import joined
 from hyperspan.corpora.json_records import Record, WrongValueError, shown
-from hyperspan.corpora.trimming import joined
 from hyperspan.types import Mention
 
 CONTINUES = "CONTINUES"

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from attrs import evolve
 
-from hyperspan.corpora.documents import by_characters, covered, with_sentences
+from hyperspan.corpora.documents import by_characters, covered, with_sentences, without_space
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.target import Losses
-from hyperspan.corpora.trimming import without_space
 from hyperspan.errors import InputError
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Span
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from hyperspan.corpora.file_types import DOCUMENT_SUFFIXES
+from hyperspan.corpora.formats import FORMATS, WRITERS, format_for, writable_formats
 from hyperspan.corpora.inputs import CORPORA, TEXTS, exists
-from hyperspan.corpora.registry import FORMATS, WRITERS, format_for, writable_formats
 from hyperspan.errors import InputError
 from hyperspan.files import is_url
 

@@ -10,17 +10,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from hyperspan.corpora.documents import sentence_documents, with_sentences
+from attrs import evolve
+
+from hyperspan.corpora.documents import by_characters, by_places, covered, document_of, with_sentences
+from hyperspan.corpora.formats import FORMATS, detect, read_source, sources_of, writable_formats, write_corpus
+from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.outputs import FOLDERS
-from hyperspan.corpora.registry import FORMATS, detect, read_source, sources_of, writable_formats, write_corpus
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.statistics import printable
 from hyperspan.corpora.stratification import UnitCounts, stratify
-from hyperspan.corpora.target import Losses, Lossy
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.types import Document
 
@@ -365,3 +368,46 @@ def _check_outside(folder: Path, corpus: str) -> None:
     """Raise an error for parts inside the corpus, which would be read as part of it the next time."""
     if corpus != "-" and Path(corpus).is_dir() and folder.resolve().is_relative_to(Path(corpus).resolve()):
         raise InputError(f"{folder} is inside the corpus {corpus} and would be read with it; name another folder")
+
+
+def sentence_documents(document: Document, problems: Problems) -> list[Document]:
+    """Split a document into one document per sentence; a document of one sentence is returned unchanged.
+
+    >>> both = document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])], "a")
+    >>> [(part.id, part.text, len(part.mentions)) for part in sentence_documents(both, Problems())]
+    [('a-1', 'the Seattle zoo', 1), ('a-2', 'Why ?', 0)]
+    """
+    sentences = with_sentences(document, problems).sentences
+    if len(sentences) < 2:
+        return [document]
+    cut: list[Document] = []
+    for index, sentence in enumerate(sentences):
+        if not sentence.tokens:
+            continue
+        name, metadata = f"{document.id}-{index + 1}" if document.id else "", _metadata_of_sentence(document, index)
+        if not sentence.offsets:
+            cut.append(document_of([sentence], name, metadata))
+            continue
+        first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
+        text, offsets = document.text[first:last], [(start - first, end - first) for start, end in sentence.offsets]
+        mentions = [by_characters(mention, offsets, text) for mention in sentence.mentions]
+        tokenised = [evolve(sentence, offsets=offsets)] if document.sentences else []
+        scope = sentence.annotated and by_places(sentence.annotated, partial(covered, offsets=offsets))
+        forbidden = [by_characters(mention, offsets, text) for mention in sentence.forbidden]
+        cut.append(Document(text, mentions, tokenised, name, metadata, annotated=scope, forbidden=forbidden))
+    return cut
+
+
+def _metadata_of_sentence(document: Document, index: int) -> dict[str, Any]:
+    """The metadata of a document that describe one sentence: single values, and its entry in lists by sentence.
+
+    Other lists and objects, such as mention orders and relations, describe the document as a whole.
+    """
+    match document.metadata:
+        case {"records": [*records]} if len(records) == len(document.sentences):
+            return dict(records[index])
+    kept = {key: value for key, value in document.metadata.items() if isinstance(value, str | int | float)}
+    match document.metadata:
+        case {"chunks": [*chunks]} if len(chunks) == len(document.sentences):
+            return kept | {"chunks": [chunks[index]]}
+    return kept

@@ -26,9 +26,10 @@ from typing import IO, Any
 from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.file_types import why_not_text
 from hyperspan.corpora.json_records import WrongValueError
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
-from hyperspan.corpora.target import Losses, Target
 from hyperspan.errors import InputError
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
 TABLES = ("csv", "tsv")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
-from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.documents import document_of, joined, with_sentences
 from hyperspan.corpora.json_records import (
     ORDER,
     Record,
@@ -39,10 +39,10 @@ from hyperspan.corpora.json_records import (
     write_records,
     wrong_record,
 )
+from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.corpora.target import Losses, Target
-from hyperspan.corpora.trimming import joined
 from hyperspan.errors import SpanError
+from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence
 
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import evolve
 
-from hyperspan.corpora.documents import by_characters, contained, covered, texts, with_context, with_sentences
+from hyperspan.corpora.documents import by_characters, contained, covered, joined, with_sentences
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.trimming import joined
 from hyperspan.evaluation.alignment import Aligned, align
 from hyperspan.evaluation.calibration import calibration_of
 from hyperspan.evaluation.error_kinds import ModelLimits
@@ -24,6 +23,7 @@ from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, erro
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.evaluation.set_probabilities import set_probabilities
 from hyperspan.runtime.options import DecodingOptions
+from hyperspan.text.sentences import texts, with_context
 from hyperspan.text.tokens import WORDS, Tokenizer
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
 

@@ -88,7 +88,7 @@ def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[Mentio
 
 def _on_tokens(label: str, spans: Iterable[Any]) -> Mention:
     """The mention of these spans of tokens; adjacent spans are joined."""
-    from hyperspan.corpora.trimming import joined
+    from hyperspan.corpora.documents import joined
 
     parts = joined((span.start, span.end) for span in spans)
     return Mention(parts[0][0], parts[-1][1], label, parts)

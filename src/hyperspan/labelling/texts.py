@@ -8,10 +8,11 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from hyperspan.corpora.documents import with_context, with_sentences
+from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
+from hyperspan.text.sentences import with_context
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
 

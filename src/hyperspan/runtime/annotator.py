@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from attrs import evolve
 
 from hyperspan.config import DiscontinuousConfig
-from hyperspan.corpora.documents import with_context
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.runtime.cards import UNKNOWN, ModelCard
@@ -25,7 +24,7 @@ from hyperspan.runtime.documents import Failure, SentencePrediction, assemble, a
 from hyperspan.runtime.domain import DomainCheck, DomainFit
 from hyperspan.runtime.labels import check_marks_names, name_labels, shown_labels
 from hyperspan.runtime.options import DecodingOptions, Threshold, decoding_options
-from hyperspan.text.sentences import iter_sentences
+from hyperspan.text.sentences import iter_sentences, with_context
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, trusted_document
 

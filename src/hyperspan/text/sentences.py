@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
 from operator import itemgetter
+
+from attrs import evolve
 
 from hyperspan.text.paragraphs import paragraph_spans
 from hyperspan.text.tokens import WORDS, Tokenizer, is_unspaced, tokenize_all
@@ -264,3 +268,45 @@ def _cut_quality(text: str, before: Span, after: int) -> int:
     if "\n" in text[end:after]:
         return 3
     return _CUT_QUALITY.get(text[end - 1], int(end < after and is_unspaced(text[start])))
+
+
+def with_context(sentences: Iterable[Sentence], words: int) -> Iterator[Sentence]:
+    """Yield the sentences of a document, each with up to `words` words before and after it, lazily.
+
+    >>> zoo = [Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])]
+    >>> [(sentence.before, sentence.after) for sentence in with_context(zoo, 2)]
+    [((), ('sleeps', 'Why')), (('The', 'zoo'), ('Why', '?')), (('zoo', 'sleeps'), ())]
+    """
+    if words == 0:
+        yield from sentences
+        return
+    before: deque[str] = deque(maxlen=words)
+    waiting: deque[Sentence] = deque()
+    ahead = 0  # words of waiting sentences, except the first
+    for sentence in chain(sentences, (None,)):
+        if sentence is not None:
+            ahead += len(sentence) if waiting else 0
+            waiting.append(sentence)
+        while waiting and (ahead >= words or sentence is None):
+            first = waiting.popleft()
+            ahead -= len(waiting[0]) if waiting else 0
+            after = islice((token for later in waiting for token in later.tokens), words)
+            yield evolve(first, before=before, after=after)
+            before.extend(first.tokens)
+
+
+def texts(documents: Iterable[Sequence[Sentence]], joined: bool) -> Iterator[Iterable[Sentence]]:
+    """The sentences of each document; if `joined`, consecutive one-sentence documents form one text.
+
+    >>> zoo, sleeps, why = Sentence(["The", "zoo"]), Sentence(["sleeps"]), Sentence(["Why", "?"])
+    >>> [len(list(text)) for text in texts([[zoo], [sleeps], [zoo, why], [why]], joined=True)]
+    [2, 2, 1]
+    """
+    if not joined:
+        yield from documents
+        return
+    for single, group in groupby(documents, key=lambda sentences: len(sentences) == 1):
+        if single:
+            yield chain.from_iterable(group)
+        else:
+            yield from group

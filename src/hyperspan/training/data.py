@@ -10,13 +10,14 @@ import numpy as np
 from attrs import evolve
 
 from hyperspan.config import Config, CorpusConfig
-from hyperspan.corpora.documents import texts, with_context, with_sentences
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.documents import with_sentences
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.nn.abilities import Abilities
 from hyperspan.plugins import MODELS
 from hyperspan.structures.expected_rates import ExpectedRates
+from hyperspan.text.sentences import texts, with_context
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.training.distillation import context_of
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence

@@ -20,7 +20,6 @@ import torch
 from attrs import evolve
 
 from hyperspan.config import Config
-from hyperspan.corpora.documents import with_context
 from hyperspan.errors import InputError
 from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.kernels.transfer import to_device
@@ -31,7 +30,7 @@ from hyperspan.nn.language_model import LanguageModelLoss
 from hyperspan.runtime.folders import folder_of
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
-from hyperspan.text.sentences import iter_sentences
+from hyperspan.text.sentences import iter_sentences, with_context
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.objectives import MicroBatch

@@ -17,7 +17,7 @@ from experiments.paper.rows import ROWS, Row, rows_for
 from experiments.result import Result, state_of
 from experiments.runs import run_row
 from experiments.settings import config_of
-from hyperspan.corpora.registry import read_corpus
+from hyperspan.corpora.formats import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
 from tests.experiments.support import HARBOUR, SMALL, make_corpus, paper, reproduce, result
 

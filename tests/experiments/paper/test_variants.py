@@ -15,7 +15,7 @@ from experiments.result import MODEL, folder_of
 from experiments.runs import run_row, training_data
 from experiments.variants import decode_otherwise, register
 from hyperspan.config import Config
-from hyperspan.corpora.registry import write_corpus
+from hyperspan.corpora.formats import write_corpus
 from hyperspan.nn import Recognizer, load_model, new_model
 from hyperspan.nn.folders import save_model
 from hyperspan.structures import EdgeScores, negative_log_likelihood

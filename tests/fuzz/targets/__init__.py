@@ -3,7 +3,7 @@ here."""
 
 from __future__ import annotations
 
-from hyperspan.corpora.registry import READERS, WRITERS
+from hyperspan.corpora.formats import READERS, WRITERS
 from hyperspan.text import Tokenizer
 from tests.fuzz.target import Target
 from tests.fuzz.targets.command_lines import BulkJobs, CommandLines

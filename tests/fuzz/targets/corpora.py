@@ -16,9 +16,9 @@ from typing import get_args
 
 from hyperspan.corpora import Problems, read_corpus, write_corpus
 from hyperspan.corpora.documents import with_sentences
-from hyperspan.corpora.registry import FORMATS
+from hyperspan.corpora.formats import FORMATS
+from hyperspan.corpora.losses import Lossy
 from hyperspan.corpora.source import OnError
-from hyperspan.corpora.target import Lossy
 from hyperspan.errors import HyperspanError
 from hyperspan.types import Document
 from tests.fuzz.mutate import mutate

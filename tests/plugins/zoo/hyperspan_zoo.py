@@ -60,7 +60,7 @@ def write_zoo(documents: Iterable[Document], target: Target, losses: Losses, pro
         file.writelines(lines)
 
 
-ZOO = Format(read_zoo, write_zoo, lambda head: "[[" in head, (".zoo",), "wiki links, for tests", holds="flat")
+ZOO = Format(read_zoo, write_zoo, lambda head: "[[" in head, (".zoo",), holds="flat")
 
 
 # -- a structure and its scorer: mentions of one word, each by itself --------------------------------------------------

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hyperspan.corpora.archives import is_archive
+from hyperspan.corpora.documents import without_empty_gaps
 from hyperspan.corpora.jsonl import looks_like_texts
-from hyperspan.corpora.options import check_options
+from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Problems, Source, sources_in
-from hyperspan.corpora.target import Losses, Lossy, Target
-from hyperspan.corpora.trimming import without_empty_gaps
 from hyperspan.errors import CorpusError, InputError
+from hyperspan.files import Target
 from hyperspan.plugins import DeferredFunction, PluginTable
 from hyperspan.types import Document
 
@@ -36,7 +38,6 @@ class Format:
     looks_like: Callable[[str], bool]
     suffixes: tuple[str, ...]
     """The suffixes of its files: those read from a folder, and those that select the format for writing."""
-    what: str
     beside: tuple[str, ...] = ()
     """Suffixes of companion files, which are read together with its files and never alone."""
     holds: Literal["any", "nested", "flat"] = "any"
@@ -54,93 +55,47 @@ class Format:
     """Whether it can be read; if not, `read` raises an error with the reason."""
 
 
-def _built_in(
-    module: str, name: str, suffixes: tuple[str, ...], what: str, *, writes: bool = True, **more: Any
-) -> Format:
+def _built_in(module: str, name: str, *suffixes: str, writes: bool = True, **more: Any) -> Format:
     """A format with the functions read_NAME, write_NAME and looks_like_NAME of a module here, imported when called."""
 
     def function(verb: str) -> DeferredFunction:
         return DeferredFunction(f"hyperspan.corpora.{module}:{verb}_{name}")
 
-    return Format(
-        function("read"), function("write") if writes else None, function("looks_like"), suffixes, what, **more
-    )
+    return Format(function("read"), function("write") if writes else None, function("looks_like"), suffixes, **more)
 
 
+_COLUMNS = (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt")
 _BUILT_IN: dict[str, Format] = {
-    "jsonl": _built_in(
-        "jsonl",
-        "jsonl",
-        (".jsonl",),
-        "hyperspan's own, lossless",
-        discontinuous=True,
-        needs_sentences=False,
-        holds_marking=True,
-    ),
+    "jsonl": _built_in("jsonl", "jsonl", ".jsonl", discontinuous=True, needs_sentences=False, holds_marking=True),
     "brat": _built_in(
         "brat",
         "brat",
-        (".ann",),
-        "stand-off, a folder of .txt and .ann",
+        ".ann",
         beside=(".txt",),
         discontinuous=True,
         by_name=True,
         needs_sentences=False,
         holds_marking=True,
     ),
-    "four-lines": _built_in(
-        "four_lines",
-        "four_lines",
-        (".data",),
-        "tokens / tags / mentions / blank, as in GENIA and ACE since Lu & Roth (2015)",
-    ),
-    "genia-xml": _built_in("genia_xml", "genia_xml", (".xml",), "GENIA corpus 3.02", writes=False),
-    "ace": _built_in(
-        "ace",
-        "ace",
-        (".apf.xml",),
-        "ACE 2004 and 2005, .sgm and .apf.xml",
-        writes=False,
-        beside=(".sgm", ".SGM"),
-        by_name=True,
-    ),
-    "conll2003": _built_in("columns", "conll2003", (".conll",), "word, tag, chunk, flat mention", holds="flat"),
-    "columns": _built_in(
-        "columns",
-        "columns",
-        (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt"),
-        "one word per line, any number of IOB1, IOB2, BIOES or BILOU columns",
-    ),
-    "w2ner": _built_in("token_json", "w2ner", (".json",), "W2NER", discontinuous=True),
-    "cnn-ner": _built_in("token_json", "cnn_ner", (".jsonlines",), "CNN-NER and SpERT"),
-    "gliner": _built_in("token_json", "gliner", (".json",), "GLiNER"),
-    "doccano": _built_in("doccano", "doccano", (".jsonl",), "doccano", needs_sentences=False),
+    "four-lines": _built_in("four_lines", "four_lines", ".data"),
+    "genia-xml": _built_in("genia_xml", "genia_xml", ".xml", writes=False),
+    "ace": _built_in("ace", "ace", ".apf.xml", writes=False, beside=(".sgm", ".SGM"), by_name=True),
+    "conll2003": _built_in("columns", "conll2003", ".conll", holds="flat"),
+    "columns": _built_in("columns", "columns", *_COLUMNS),
+    "w2ner": _built_in("token_json", "w2ner", ".json", discontinuous=True),
+    "cnn-ner": _built_in("token_json", "cnn_ner", ".jsonlines"),
+    "gliner": _built_in("token_json", "gliner", ".json"),
+    "doccano": _built_in("doccano", "doccano", ".jsonl", needs_sentences=False),
     "label-studio": _built_in(
-        "label_studio",
-        "label_studio",
-        (".json",),
-        "Label Studio",
-        discontinuous=True,
-        needs_sentences=False,
-        holds_marking=True,
+        "label_studio", "label_studio", ".json", discontinuous=True, needs_sentences=False, holds_marking=True
     ),
-    "docbin": _built_in("docbin", "docbin", (".spacy",), "spaCy, extra `spacy`", discontinuous=True, by_name=True),
-    "csv": _built_in(
-        "tables",
-        "csv",
-        (".csv",),
-        "a table of mentions for spreadsheets",
-        discontinuous=True,
-        reads=False,
-        holds_marking=True,
-    ),
-    "tsv": _built_in(
-        "tables", "tsv", (".tsv",), "the same with tabs", discontinuous=True, reads=False, holds_marking=True
-    ),
+    "docbin": _built_in("docbin", "docbin", ".spacy", discontinuous=True, by_name=True),
+    "csv": _built_in("tables", "csv", ".csv", discontinuous=True, reads=False, holds_marking=True),
+    "tsv": _built_in("tables", "tsv", ".tsv", discontinuous=True, reads=False, holds_marking=True),
 }
 """To add a format, add an entry. The first format that recognises a file reads it."""
 
-FORMATS = PluginTable({"formats": "hyperspan.corpora.registry:Format"}, _BUILT_IN)
+FORMATS = PluginTable({"formats": "hyperspan.corpora.formats:Format"}, _BUILT_IN)
 """All formats by name: built-in ones, and plug-ins that other distributions register under ``hyperspan.formats``."""
 READERS = tuple(name for name, entry in _BUILT_IN.items() if entry.reads)
 """The names of built-in formats that can be read."""
@@ -348,3 +303,49 @@ def format_for(path: str, or_else: str = "") -> str:
             return format_name
     endings = dict.fromkeys(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
     raise InputError(f"the name {path} does not say its format; let it end in one of {', '.join(endings)}{or_else}")
+
+
+def check_options(function: Callable[..., Any], format_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the options of a reader or writer; "1,2" becomes integers if these are declared.
+
+    >>> def read(source, problems, *, columns: Sequence[int] = (), repair: bool = False): ...
+    >>> check_options(read, "zoo", {"columns": "1,2", "repair": True})
+    {'columns': (1, 2), 'repair': True}
+    >>> check_options(read, "zoo", {"colums": 1})
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: the format zoo has no option 'colums'; it has columns, repair
+    """
+    function = inspect.unwrap(function)
+    parameters = inspect.signature(function).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if unknown := next((name for name in given if name not in known), None):
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise InputError(f"the format {format_name} has no option {unknown!r}; {has}")
+    hints = get_type_hints(function)
+    return {name: _converted(value, hints[name], name) for name, value in given.items()}
+
+
+def _converted(value: Any, hint: Any, name: str) -> Any:
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    for member in sorted(members, key=lambda member: member is str):  # a string only if nothing else fits
+        kind, arguments = get_origin(member) or member, get_args(member)
+        if kind is Literal:
+            if value in arguments:
+                return value
+        elif kind is Sequence:
+            parts = (
+                value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+            )
+            try:
+                return tuple(map(arguments[0], parts))
+            except (TypeError, ValueError):
+                continue
+        elif type(value) is kind or (kind is str and not isinstance(value, bool | None)):
+            return kind(value) if kind is str else value
+    wanted = str(hint).replace("typing.", "").replace("collections.abc.", "")
+    if isinstance(hint, type):
+        wanted = hint.__name__
+    elif choices := [choice for member in members if get_origin(member) is Literal for choice in get_args(member)]:
+        wanted = f"one of {', '.join(choices)}"
+    raise InputError(f"the option {name} is {value!r}, but must be {wanted}")

@@ -1,4 +1,4 @@
-"""Where corpora are written, and what is lost."""
+"""What formats cannot hold: it is refused or, if the user chose what to keep, left out and counted."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Literal
 from attrs import evolve
 
 from hyperspan.errors import LossError
-from hyperspan.files import Target
 from hyperspan.types import Document, Mention
-
-__all__ = ["Losses", "Lossy", "Target"]
 
 Lossy = Literal["outermost", "innermost"]
 
