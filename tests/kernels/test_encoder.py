@@ -20,8 +20,8 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import precisions
+from hyperspan.kernels.encode import check_precision
 from hyperspan.kernels.encoder import EncoderParts, FusedEncoder
-from hyperspan.kernels.encoder_arrays import check_precision
 from hyperspan.nn import Recognizer, new_model
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.neural import NeuralEncoder

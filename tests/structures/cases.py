@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import kernels
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.mentions import AnyMention

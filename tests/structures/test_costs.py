@@ -14,8 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hyperspan import kernels
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph

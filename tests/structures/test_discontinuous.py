@@ -13,8 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.kernels.menu_arrays import run_menus
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks, inside

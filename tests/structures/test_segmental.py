@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.structures import EdgeScores, SegmentalHypergraph, segmental_kbest
 from hyperspan.structures.graphs import hyperpaths
 from hyperspan.structures.places import rows_of_sets

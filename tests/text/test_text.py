@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hyperspan import kernels
 from hyperspan.errors import InputError
-from hyperspan.kernels import tokens_c
+from hyperspan.kernels import text as compiled_text
 from hyperspan.text import TOKENIZERS, Tokenizer, split_text, tokenize
 from hyperspan.text.tokens import EXTENDING, SPACE, UNSPACED, units
 
@@ -59,7 +59,7 @@ def test_tokenize_cuts_in_c_as_its_regular_expressions_do(tokenizer: Tokenizer, 
 
 def test_characters_have_the_classes_that_regular_expressions_know() -> None:
     bits = {r"\p{L}": 1, r"\p{M}": 2, r"\p{N}": 4, r"\d": 8, r"\w": 16, f"[{SPACE}]": 32, r"[\s\ufdd0]": 64}
-    table = tokens_c.classes(UNSPACED, EXTENDING)
+    table = compiled_text.classes(UNSPACED, EXTENDING)
     known = [code for code, classes in enumerate(table) if classes]
     assert len(known) > 2_000
     read = [units(chr(code)) for code in known]

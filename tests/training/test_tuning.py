@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from hyperspan.config import CalibrationConfig, Config
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.nn import MODELS, Recognizer, Scorer, new_model
 from hyperspan.nn.recognizer import MENTION_BIASES
 from hyperspan.runtime.annotator import Annotator

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperspan.kernels import libraries
-from hyperspan.kernels.encoder_arrays import ScoreArrays, address
+from hyperspan.kernels.encode import ScoreArrays
+from hyperspan.kernels.libraries import address
 from hyperspan.kernels.threads import thread_count
 
 ENTRIES_A_THREAD = 20_000

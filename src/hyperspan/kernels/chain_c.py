@@ -16,7 +16,7 @@ from hyperspan.kernels.chain_arrays import best_places, chain_function, check_me
 from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.chain_reference import Edges
 from hyperspan.kernels.chain_reference import log_partition as reference_log_partition
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.kernels.threads import torch_openmp
 
 Tensors = tuple[Tensor | None, ...]

@@ -13,9 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.kernels.choice import choose, encoder_library
-from hyperspan.kernels.encoder_arrays import InferenceOptions, encode
-from hyperspan.kernels.encoder_gaps import GapLimits
-from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights, PackedWeights
+from hyperspan.kernels.encode import EncoderWeights, GapLimits, InferenceOptions, LstmWeights, PackedWeights, encode
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count, torch_openmp
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hyperspan.kernels.chain_arrays import chain_function, check_memory, listed_mentions
-from hyperspan.kernels.encoder_arrays import address
+from hyperspan.kernels.libraries import address
 from hyperspan.kernels.threads import thread_count
 
 MOST_TYPES = 8

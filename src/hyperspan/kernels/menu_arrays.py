@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hyperspan.kernels.chain_arrays import ENTRIES_A_THREAD, chain_function, check_memory
-from hyperspan.kernels.encoder_arrays import address
+from hyperspan.kernels.libraries import address
 from hyperspan.kernels.threads import thread_count
 
 

@@ -13,8 +13,8 @@ from torch.nn.functional import pad
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.kernels.encode import BESIDE, GapLimits
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
-from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.config import Config, TrainingConfig
+from hyperspan.kernels.encode import GapLimits
 from hyperspan.kernels.encoder import FusedEncoder
-from hyperspan.kernels.encoder_gaps import GapLimits
 from hyperspan.kernels.lstm import SpanLayout, span_layout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch

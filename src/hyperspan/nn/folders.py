@@ -10,7 +10,7 @@ import torch
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.kernels.encoder_arrays import check_precision
+from hyperspan.kernels.encode import check_precision
 from hyperspan.nn.model import Model
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.nn.scorer import Scorer

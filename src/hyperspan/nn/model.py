@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
-from hyperspan.kernels.encoder_arrays import InferenceOptions, check_precision
+from hyperspan.kernels.encode import InferenceOptions, check_precision
 from hyperspan.kernels.transfer import to_device
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.annotation import gold_of, marks_of

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
-from hyperspan.kernels.encoder_arrays import ScoreArrays
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans

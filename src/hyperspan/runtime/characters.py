@@ -10,7 +10,7 @@ import numpy as np
 
 from hyperspan.config import CharactersConfig
 from hyperspan.kernels.choice import encoder_library
-from hyperspan.kernels.encoder_weights import LstmWeights, align, gate_panels
+from hyperspan.kernels.encode import LstmWeights, align, gate_panels
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.text.vocabulary import Lexicon
 

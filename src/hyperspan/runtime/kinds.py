@@ -9,8 +9,7 @@ import numpy as np
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import BESIDE, GapLimits, PartScores
+from hyperspan.kernels.encode import BESIDE, GapLimits, PartScores, ScoreArrays
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration

@@ -16,8 +16,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, choose, encoder_library
-from hyperspan.kernels.encoder_arrays import InferenceOptions, ScoreArrays, check_precision, encode
-from hyperspan.kernels.encoder_weights import PackedWeights
+from hyperspan.kernels.encode import InferenceOptions, PackedWeights, ScoreArrays, check_precision, encode
 from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS
 from hyperspan.runtime.interface import InferenceModel

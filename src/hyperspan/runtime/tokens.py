@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hyperspan.config import Config
-from hyperspan.kernels.encoder_arrays import KnownTokens, gate_rows
-from hyperspan.kernels.encoder_weights import PackedWeights
+from hyperspan.kernels.encode import KnownTokens, PackedWeights, gate_rows
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.runtime.characters import READERS, CharacterReader, reader_shapes
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile

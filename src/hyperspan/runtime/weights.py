@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hyperspan.config import Config
-from hyperspan.kernels.encoder_weights import EncoderWeights, LstmWeights
+from hyperspan.kernels.encode import EncoderWeights, LstmWeights
 from hyperspan.runtime.characters import lstm_shapes, lstm_weights, reader_shapes
 from hyperspan.runtime.kinds import SERVED_KINDS
 from hyperspan.runtime.tensors import FIXED, TRAINED, TensorFile

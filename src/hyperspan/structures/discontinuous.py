@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels import chains
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, check_no_nan, in_float64
 from hyperspan.structures.constraints import PartialMarks

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.structures.constraints import inside
 from hyperspan.structures.discontinuous_calibration import BestMentions, allowed_biases
 from hyperspan.structures.discontinuous_edges import first_parts, shared_score

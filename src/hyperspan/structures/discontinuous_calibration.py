@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.structures.discontinuous_menus import Menus, best_mentions
 from hyperspan.structures.mentions import AnyMention, parts_of
 from hyperspan.structures.segmental_calibration import KEPT, TypeCalibration, allowed_bias, chain_leads

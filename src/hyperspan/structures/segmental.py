@@ -18,7 +18,7 @@ from torch.nn.functional import softplus
 from hyperspan.kernels import chains
 from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.chains import PackedScores, Posteriors
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite
 from hyperspan.structures.common import check_count, entropy_term
 from hyperspan.structures.constraints import PartialMarks

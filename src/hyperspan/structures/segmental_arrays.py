@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hyperspan.kernels.chain_arrays import ChainResults, best_places, run_chains
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.structures.constraints import constraint_masks
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, places_above, places_at, sets_of_rows

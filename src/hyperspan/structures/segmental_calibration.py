@@ -16,8 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hyperspan.kernels.chain_arrays import best_places
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_weights import EncoderWeights
+from hyperspan.kernels.encode import EncoderWeights, ScoreArrays
 
 KEPT = 0.1
 """The share of a lead that a bias must keep."""

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
+from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations, cheapest_subsets
 from hyperspan.structures.mentions import Mention, MentionSet
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hyperspan.errors import InputError
-from hyperspan.kernels import tokens_c
+from hyperspan.kernels import text as compiled_text
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.libraries import call_once
 from hyperspan.types import Span
@@ -214,10 +214,10 @@ def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: Tokenizer) -> 
     """The tokens of several spans of a text, as offsets in the text."""
     if not stretches:
         return []
-    if tokenizer.name not in tokens_c.TOKENIZERS or choose("tokens", "cpu") != "c":
+    if tokenizer.name not in compiled_text.TOKENIZERS or choose("tokens", "cpu") != "c":
         return [_tokens(text, start, end, tokenizer) for start, end in stretches]
     first, last = stretches[0][0], stretches[-1][1]
-    spans, counts = tokens_c.tokens(tokenizer.name, text[first:last], first, stretches, _classes())
+    spans, counts = compiled_text.tokens(tokenizer.name, text[first:last], first, stretches, _classes())
     if len(counts) == 1 and counts[0] >= 0:
         return [spans]
     result: list[Sequence[Span]] = []
@@ -229,7 +229,7 @@ def tokenize_all(text: str, stretches: Sequence[Span], tokenizer: Tokenizer) -> 
 
 
 def _classes() -> bytes:
-    return tokens_c.classes(UNSPACED, EXTENDING)
+    return compiled_text.classes(UNSPACED, EXTENDING)
 
 
 def _tokens(text: str, start: int, end: int, tokenizer: Tokenizer) -> list[Span]:

@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 
 from hyperspan.kernels.choice import choose
-from hyperspan.kernels.words_c import CompiledIndex, FoundTokens
+from hyperspan.kernels.text import CompiledIndex, FoundTokens
 
 UNKNOWN = 0
 """The id of every symbol that was not seen in training."""

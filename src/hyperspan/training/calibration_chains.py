@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.mentions import AnyMention, MentionSets, parts_of

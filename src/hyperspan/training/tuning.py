@@ -32,8 +32,7 @@ import numpy as np
 import torch
 
 from hyperspan.evaluation.counts import counts_of, measures
-from hyperspan.kernels.encoder_arrays import ScoreArrays
-from hyperspan.kernels.encoder_gaps import PartScores
+from hyperspan.kernels.encode import PartScores, ScoreArrays
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.batches import batches_by_length

@@ -1,7 +1,7 @@
 /* Matrix products whose results are used while they are in registers. Included once for each kind of number.
  *
  * An `element` is what one multiplication takes: a float, or two numbers of 16 bits that are multiplied with two others and
- * added up. Weights are packed by encoder_weights.py: for each panel of columns and each element of the depth, the vectors
+ * added up. Weights are packed by encode.py: for each panel of columns and each element of the depth, the vectors
  * of the columns.
  * An LSTM's panel is the four gates of LANES units, so that a unit's gates are in one place when they are summed up.
  */

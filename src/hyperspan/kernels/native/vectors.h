@@ -1,6 +1,6 @@
 /* Vectors of floats as wide as the processor has them, and the cell of an LSTM on them.
  *
- * Gates come multiplied with -log2(e), that of the new content with -2 log2(e) (encoder_weights.py scales the weights), so
+ * Gates come multiplied with -log2(e), that of the new content with -2 log2(e) (encode.py scales the weights), so
  * that a power of 2 is all that sigmoid and tanh still need: sigmoid = 1 / (1 + p), tanh = (1 - p) / (1 + p). Fractions are
  * put on one denominator, because a division takes as long as ten products.
  */
