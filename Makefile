@@ -59,7 +59,7 @@ demo: $(VENV)/installed
 	$(BIN)/hyperspan annotate examples/article.txt --model craft
 	$(BIN)/hyperspan annotate examples/literary.txt --model litbank
 	$(BIN)/python examples/demo.py demo.html
-	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --types ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force
+	$(BIN)/hyperspan draw "Israeli UN Ambassador Danny" --labels ORG,PER --mention 0:3:PER --mention 0:4:PER --mention 1:2:ORG --output demo.svg --force
 	@echo "now open demo.html, the same texts as a page, and demo.svg, the hypergraph of the paper's example"
 
 # The type checker uses one core, so it runs beside the tests.

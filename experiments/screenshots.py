@@ -50,7 +50,7 @@ def label(browser: Browser, target: Path) -> None:
     """The labelling page in the middle of a sentence: accepted, rejected, added and drafted mentions."""
     with tempfile.TemporaryDirectory() as folder:
         labelling = Labelling(
-            Path(folder) / "corrected.jsonl", "genia", TO_LABEL, "--by", "order", "--annotator", "Ada"
+            Path(folder) / "corrected.jsonl", TO_LABEL, "-m", "genia", "--by", "order", "--annotator", "Ada"
         )
         try:
             page = browser.new_context(device_scale_factor=2, **LABEL).new_page()

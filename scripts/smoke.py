@@ -113,19 +113,19 @@ def _spans(path: str) -> list[tuple[int, int, str]]:
 def check_convert() -> None:
     """To brat, to four lines a sentence, to a table, and back."""
     gold = annotated()
-    run("convert", gold, "brat", "--to", "brat")
+    run("convert", gold, "brat", "--format", "brat")
     run("convert", "brat", "back.jsonl")
     before, after = (_spans(path) for path in (gold, "back.jsonl"))
     assert before == after
     run("convert", gold, "mentions.csv")
     assert "IL-2 promoter" in Path("mentions.csv").read_text(encoding="utf-8")
-    assert "IL - 2 promoter" in run("convert", gold, "-", "--to", "four-lines")
+    assert "IL - 2 promoter" in run("convert", gold, "-", "--format", "four-lines")
 
 
 def check_view() -> None:
     assert "IL-2 promoter" in run("view", annotated())
     assert "mentions" in run("stats", annotated()).lower()
-    run("draw", "Israeli UN Ambassador Danny", "-m", "0:4:PER", "-m", "1:2:ORG", "-o", "path.svg")
+    run("draw", "Israeli UN Ambassador Danny", "--mention", "0:4:PER", "--mention", "1:2:ORG", "-o", "path.svg")
     assert "<svg" in Path("path.svg").read_text(encoding="utf-8")
 
 

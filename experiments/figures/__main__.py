@@ -34,12 +34,12 @@ def draw(
             help="A mention at words START to END (END exclusive, from 0); repeat for more.",
         ),
     ] = None,
-    types: Annotated[
+    labels: Annotated[
         list[str] | None,
         typer.Option(
-            "--types",
-            "-t",
-            help="The mention types, repeated or separated by commas. Default: the labels of the mentions.",
+            "--labels",
+            metavar="A,B",
+            help="The mention labels, repeated or separated by commas. Default: the labels of the mentions.",
         ),
     ] = None,
     max_width: Annotated[
@@ -56,7 +56,7 @@ def draw(
     Example: python -m experiments.figures tree "A B C D" -m 1:3:X -m 0:4:X --show path -o structure-tree.svg
     """
     words, mentions = text.split(), [parse_mention(written) for written in mention or ()]
-    picture = draw_figure(structure, words, mentions, types=split_names(types) or None, max_width=max_width, show=show)
+    picture = draw_figure(structure, words, mentions, types=split_names(labels) or None, max_width=max_width, show=show)
     write_picture(picture, Target(str(output), force))
     if str(output) != "-":
         print(f"wrote {output}", file=sys.stderr)

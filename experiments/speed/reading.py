@@ -57,7 +57,7 @@ def convert(megabytes: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         made, target = Path(folder) / "made.jsonl", Path(folder) / "made.tsv"
         write_corpus((document_of(sentences, id=str(number)) for number in range(megabytes * 6)), made, "jsonl")
-        command = [sys.executable, "-m", "hyperspan", "convert", str(made), str(target), "--to", "columns"]
+        command = [sys.executable, "-m", "hyperspan", "convert", str(made), str(target), "--format", "columns"]
         start = partial(subprocess.run, command, check=True, capture_output=True)
         ((seconds,),) = in_turns([start], 1, warm_up=False)
         return {

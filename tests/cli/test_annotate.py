@@ -74,7 +74,7 @@ def test_a_text_file_is_one_document_with_offsets_of_the_whole_file(model: str, 
     packed = gzip.compress((TEXT * 3).encode())
     (tmp_path / "packed.txt.gz").write_bytes(packed)
     for name, identifier in (("tale.txt", "tale"), ("packed.txt.gz", "packed")):
-        result = hyperspan("annotate", name, "-m", model, "-f", "jsonl", "--type", "person", cwd=tmp_path)
+        result = hyperspan("annotate", name, "-m", model, "-f", "jsonl", "--labels", "person", cwd=tmp_path)
         assert (result.returncode, result.stderr) == (0, "")
         [record] = map(json.loads, result.stdout.splitlines())
         assert (record["id"], record["text"]) == (identifier, TEXT * 3)

@@ -12,6 +12,7 @@ import pytest
 
 from hyperspan import Document, Mention
 from hyperspan.cli import view as view_module
+from hyperspan.cli.options import ReadingGroup
 from hyperspan.corpora import write_corpus
 from hyperspan.types import Sentence
 from tests.support.process import call as hyperspan
@@ -38,7 +39,7 @@ def sample(tmp_path: Path) -> Path:
 
 def test_convert_there_and_back(sample: Path, tmp_path: Path) -> None:
     steps = [sample, tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz", tmp_path / "c", tmp_path / "d.data"]
-    options = [[], [], ["--to", "brat"], ["--to", "four-lines"]]
+    options = [[], [], ["--format", "brat"], ["--format", "four-lines"]]
     for before, after, extra in zip(steps, steps[1:], options, strict=False):
         result = hyperspan("convert", str(before), str(after), *extra)
         assert result.returncode == 0 and result.stdout == "" and "wrote 3 mentions" in result.stderr, result.stderr
@@ -47,10 +48,10 @@ def test_convert_there_and_back(sample: Path, tmp_path: Path) -> None:
 
 
 def test_streams(sample: Path) -> None:
-    first = in_a_process("convert", "-", "-", "--to", "jsonl", stdin=SAMPLE)
+    first = in_a_process("convert", "-", "-", "--format", "jsonl", stdin=SAMPLE)
     assert first.returncode == 0 and len(first.stdout.splitlines()) == 2
     assert json.loads(first.stdout.splitlines()[0])["text"] == "The head of the Oz bank left ."
-    second = hyperspan("convert", "-", "-", "--to", "columns", stdin=first.stdout)
+    second = hyperspan("convert", "-", "-", "--format", "columns", stdin=first.stdout)
     assert second.stdout.splitlines()[0].split("\t")[:2] == ["The", "B-PER"]
 
 
@@ -124,6 +125,6 @@ def test_view_never_changes_the_colour_of_a_label(tmp_path: Path, monkeypatch: p
         return ""
 
     monkeypatch.setattr(view_module, "render_sentence", render)
-    view_module.view(str(tmp_path / "made.jsonl"))
+    view_module.view(str(tmp_path / "made.jsonl"), reading=ReadingGroup())
     assert [list(styles) for styles in seen] == [labels[:1], labels[:2], labels]
     assert all(styles[label] == seen[-1][label] for styles in seen for label in styles)

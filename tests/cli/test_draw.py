@@ -11,7 +11,7 @@ import pytest
 from tests.support.process import call as hyperspan
 from tests.support.process import hyperspan as in_a_process
 
-MENTIONS = ["-m", "0:3:PER", "-m", "0:4:PER", "-m", "1:2:ORG"]
+MENTIONS = ["--mention", "0:3:PER", "--mention", "0:4:PER", "--mention", "1:2:ORG"]
 SENTENCE = "Israeli UN Ambassador Danny"
 
 
@@ -21,10 +21,10 @@ def test_writes_a_file_and_refuses_to_overwrite_it(tmp_path: Path) -> None:
     assert (first.returncode, first.stdout) == (0, "") and first.stderr.startswith("hyperspan: wrote ")
     drawn = target.read_text(encoding="utf-8")
     assert ET.fromstring(drawn).tag.endswith("svg")
-    again = hyperspan("draw", "other words", "-t", "X", "-o", str(target))
+    again = hyperspan("draw", "other words", "--labels", "X", "-o", str(target))
     assert again.returncode == 2 and "exists" in again.stderr and "--force" in again.stderr
     assert target.read_text(encoding="utf-8") == drawn
-    assert hyperspan("draw", "other words", "-t", "X", "-o", str(target), "--force").returncode == 0
+    assert hyperspan("draw", "other words", "--labels", "X", "-o", str(target), "--force").returncode == 0
     assert target.read_text(encoding="utf-8") != drawn
     assert [path.name for path in tmp_path.iterdir()] == ["out.svg"]
 
@@ -40,7 +40,7 @@ def test_writes_png_and_pdf(tmp_path: Path, name: str, begins: bytes) -> None:
 
 
 def test_draws_discontinuous_mentions_in_their_structure_alone() -> None:
-    arguments = ["draw", "left and right ventricle", "-m", "0:1,3:4:part"]
+    arguments = ["draw", "left and right ventricle", "--mention", "0:1,3:4:part"]
     drawn = hyperspan(*arguments, "-s", "discontinuous")
     assert drawn.returncode == 0 and "left … ventricle (part)" in drawn.stdout
 
@@ -62,12 +62,15 @@ def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
     real, link = tmp_path / "real.svg", tmp_path / "link.svg"
     link.symlink_to(real)
     assert (
-        hyperspan("draw", "a\x01b \N{PILE OF POO} 東京都", "-m", "1:3:X", "-t", "X, Y", "-o", str(link)).returncode == 0
+        hyperspan(
+            "draw", "a\x01b \N{PILE OF POO} 東京都", "--mention", "1:3:X", "--labels", "X, Y", "-o", str(link)
+        ).returncode
+        == 0
     )
     assert link.is_symlink() and ET.parse(real).getroot().tag.endswith("svg")
-    assert hyperspan("draw", "a", "-t", "X", "-o", "/dev/null").returncode == 0
+    assert hyperspan("draw", "a", "--labels", "X", "-o", "/dev/null").returncode == 0
 
 
 def test_draw_says_who_speaks_on_standard_error(tmp_path: Path) -> None:
-    result = hyperspan("draw", "Ada left", "-m", "0:1:PER", "-o", str(tmp_path / "ada.svg"))
+    result = hyperspan("draw", "Ada left", "--mention", "0:1:PER", "-o", str(tmp_path / "ada.svg"))
     assert result.stderr == f"hyperspan: wrote {tmp_path / 'ada.svg'}\n"

@@ -34,7 +34,7 @@ class Labelling:
     """The command, and a client with the token that it printed."""
 
     def __init__(self, folder: Path, *arguments: str):
-        command = [sys.executable, "-m", "hyperspan", "label", "small", "a.txt", "--no-browser", "--by", "order"]
+        command = [sys.executable, "-m", "hyperspan", "label", "a.txt", "-m", "small", "--no-browser", "--by", "order"]
         self.popen = subprocess.Popen(
             [*command, *arguments],
             stdout=subprocess.PIPE,
@@ -107,7 +107,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
     ann = Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann")
     started.append(ann)
     assert ann.client.get("items/0.0").json()["note"] == notes[-1]["note"]
-    second = hyperspan("label", "small", "a.txt", "-o", "ann.jsonl", "--no-browser", cwd=folder)
+    second = hyperspan("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
     assert second.returncode == 2 and "another process labels into ann.jsonl already" in second.stderr
     bob = open_desk(str(folder / "small"), [TEXT], LabellingSettings(folder / "bob.jsonl", "bob", by="order"))
     for item in ("0.0", "0.1"):
@@ -120,7 +120,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
     found = hyperspan("agreement", "ann.jsonl", "bob.jsonl", "--format", "json", cwd=folder)
     assert '"finished": 2' in found.stdout and '"only_a": 1' in found.stdout, found.stderr
     (folder / "a.txt").write_text(TEXT + " More.", encoding="utf-8")
-    other = hyperspan("label", "small", "a.txt", "-o", "ann.jsonl", "--no-browser", cwd=folder)
+    other = hyperspan("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
     assert other.returncode == 2 and "was labelled on other texts than those given now" in other.stderr
 
 

@@ -36,9 +36,9 @@ def annotated(model: str, *options: str) -> dict[str, Any]:
 def test_annotate_finds_names_on_request(model: str) -> None:
     assert found(annotated(model)) == DEFAULT
     assert found(annotated(model, "--names")) == FOUND_NAMES
-    assert found(annotated(model, "--names", "--type", "place", "--threshold", "place=0.5")) == {("Oz", "place")}
+    assert found(annotated(model, "--names", "--labels", "place", "--threshold", "place=0.5")) == {("Oz", "place")}
     assert found(annotated(model, "--names", "--top-k", "2", "--forbid", "0:3:person")) == {("Oz", "place")}
-    wrong = hyperspan("annotate", TEXT, "--model", model, "--names", "--type", "person-name")
+    wrong = hyperspan("annotate", TEXT, "--model", model, "--names", "--labels", "person-name")
     assert wrong.returncode == 2 and "it knows person, place" in wrong.stderr
 
 

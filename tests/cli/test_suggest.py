@@ -15,23 +15,23 @@ TEXT = "IL-2 binds c-Rel in Jurkat T cells.\n\nThe weather was fine.\n\nNF-kappa
 
 def test_suggest_writes_a_corpus_of_drafts(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(TEXT, encoding="utf-8")
-    result = hyperspan("suggest", "genia", "notes.txt", "-n", "2", "-o", "next.jsonl", cwd=tmp_path)
+    result = hyperspan("suggest", "notes.txt", "-m", "genia", "-n", "2", "-o", "next.jsonl", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (0, "")
     assert "suggested 2 sentences of " in result.stderr
     documents = list(read_corpus(tmp_path / "next.jsonl"))
     assert all(one.annotated is not None and one.annotated.is_empty for one in documents)
     assert [one.metadata["source"]["document"] for one in documents] == ["notes", "notes"]
-    again = hyperspan("suggest", "genia", "notes.txt", "-n", "2", "-o", "next.jsonl", cwd=tmp_path)
+    again = hyperspan("suggest", "notes.txt", "-m", "genia", "-n", "2", "-o", "next.jsonl", cwd=tmp_path)
     assert again.returncode == 2 and "--force" in again.stderr
-    rest = hyperspan("suggest", "genia", "notes.txt", "--labelled", "next.jsonl", cwd=tmp_path)
+    rest = hyperspan("suggest", "notes.txt", "-m", "genia", "--labelled", "next.jsonl", cwd=tmp_path)
     [left] = map(json.loads, rest.stdout.splitlines())
     assert left["id"] not in {one.id for one in documents}
 
 
 def test_suggest_reads_standard_input_within_a_budget(tmp_path: Path) -> None:
-    result = in_a_process("suggest", "genia", "--budget-words", "10", "--by", "entropy", stdin=TEXT)
+    result = in_a_process("suggest", "-m", "genia", "--budget-words", "10", "--by", "entropy", stdin=TEXT)
     records = [json.loads(line) for line in result.stdout.splitlines()]
     assert records and sum(len(record["sentences"][0]["tokens"]) for record in records) <= 10
     write_corpus([Document("Ada left.", id="a"), Document("Oz slept.", id="b")], tmp_path / "two.jsonl")
-    result = hyperspan("suggest", "genia", "two.jsonl", "--unit", "document", cwd=tmp_path)
+    result = hyperspan("suggest", "two.jsonl", "-m", "genia", "--unit", "document", cwd=tmp_path)
     assert {json.loads(line)["id"] for line in result.stdout.splitlines()} == {"a", "b"}

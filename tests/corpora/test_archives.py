@@ -247,7 +247,7 @@ def test_a_line_of_400_mb_is_one_sentence_in_little_memory() -> None:
             file.write(b'{"format": "hyperspan", "version": 1, "text": "')
             for _ in range(400):
                 file.write(b"x" * 2**20)
-        command = [sys.executable, "-c", MEASURED, "convert", str(path), "-", "--to", "jsonl"]
+        command = [sys.executable, "-c", MEASURED, "convert", str(path), "-", "--format", "jsonl"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "bomb.jsonl.gz:1: a line has more than 128 MiB" in done.stderr

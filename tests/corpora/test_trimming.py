@@ -143,7 +143,7 @@ def test_write_corpus_writes_nothing_if_a_mention_is_refused(name: str, tmp_path
 
 
 def test_convert_writes_nothing_if_a_mention_is_refused() -> None:
-    done = hyperspan("convert", "-", "-", "--to", "gliner", stdin=APART)
+    done = hyperspan("convert", "-", "-", "--format", "gliner", stdin=APART)
     assert (done.returncode, done.stdout) == (2, "")
     assert "cannot hold 1 of 1 mentions (1 " in done.stderr
 

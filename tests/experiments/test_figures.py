@@ -159,14 +159,17 @@ def test_command_cuts_a_long_list_of_readings() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["forest", "A B", "-t", "X"], "'forest' has no figure here; choose one of joint, linear-chain, semi-markov"),
-        (["segmental", "A B", "-t", "X"], "or draw a segmental or discontinuous one with hyperspan draw"),
+        (
+            ["forest", "A B", "--labels", "X"],
+            "'forest' has no figure here; choose one of joint, linear-chain, semi-markov",
+        ),
+        (["segmental", "A B", "--labels", "X"], "or draw a segmental or discontinuous one with hyperspan draw"),
         (["linear-chain", "A B", "-m", "0:2:X", "-m", "0:1:X"], "0:1:X and 0:2:X overlap, and a linear chain cannot"),
         (["semi-markov", "A B", "-m", "0:2:X", "-m", "0:1:X"], "0:1:X and 0:2:X overlap, and a semi-Markov chain"),
         (["tree", "A B C", "-m", "0:2:X", "-m", "1:3:X"], "0:2:X and 1:3:X cross, and a tree cannot represent both"),
         (["tree", "A B", "-m", "0:1:X", "-m", "0:1:Y"], "0:1:X and 0:1:Y have the same words, and a tree"),
         (["tree", "A B"], "there are no mention types"),
-        (["tree", "A B", "-t", "X", "-o", "nowhere/at/all.svg"], "nowhere"),
+        (["tree", "A B", "--labels", "X", "-o", "nowhere/at/all.svg"], "nowhere"),
     ],
 )
 def test_command_answers_mistakes_in_one_sentence(arguments: list[str], message: str) -> None:

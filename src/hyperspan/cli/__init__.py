@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from hyperspan import __version__
+from hyperspan.cli.grouping import grouped
 from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
 from hyperspan.plugins import imported
 
@@ -38,7 +39,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     for name in names:
         command = imported(f"hyperspan.cli.{name}:{name}")
-        app.command(name, help=unwrapped(command.__doc__), context_settings=_SETTINGS.get(name))(command)
+        app.command(name, help=unwrapped(command.__doc__), context_settings=_SETTINGS.get(name))(grouped(command))
     app.callback()(common)
     return app
 

@@ -10,42 +10,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from hyperspan.cli.options import (
-    Device,
-    Force,
-    From,
-    IdKey,
-    Keep,
-    Labels,
-    ModelName,
-    Names,
-    OnError,
-    Options,
-    Pronouns,
-    TextKey,
-    Thresholds,
+    FormattingGroup,
+    ModelGroup,
+    OutputGroup,
+    SelectionGroup,
+    TextsGroup,
     TopK,
     parse_mention,
-    parse_options,
 )
-from hyperspan.cli.output import counting, report, report_losses
-from hyperspan.corpora.formats import write_corpus
-from hyperspan.corpora.inputs import exists, read_inputs
-from hyperspan.corpora.losses import Losses, Lossy
-from hyperspan.corpora.outputs import OUTPUTS, choose_output, needs_sentences
+from hyperspan.cli.output import counting, report_losses
+from hyperspan.corpora.inputs import exists
+from hyperspan.corpora.losses import Losses
+from hyperspan.corpora.outputs import choose_output, needs_sentences
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.tables import Columns
 from hyperspan.errors import HyperspanError, InputError, counted
 from hyperspan.files import Target
 from hyperspan.render.html import provenance, shown_name
 from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.domain import DomainTally
-from hyperspan.runtime.folders import DEFAULT_MODEL, is_model
-from hyperspan.runtime.options import parse_thresholds
+from hyperspan.runtime.folders import is_model
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
@@ -61,21 +49,6 @@ def annotate(
             show_default=False,
         ),
     ] = None,
-    model: ModelName = DEFAULT_MODEL,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "--output-format",
-            "-f",
-            help=f"The output format: one of {', '.join(OUTPUTS)}. Default: by the name of --output, else terminal.",
-        ),
-    ] = None,
-    threshold: Thresholds = None,
-    top_k: TopK = 0,
-    type_: Labels = None,
-    names: Names = False,
-    pronouns: Pronouns = True,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,18 +61,14 @@ def annotate(
         list[str] | None,
         typer.Option(metavar="START:END:LABEL", help="A mention that must not be found; repeat for more."),
     ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The file to write (for brat: the folder); - is standard output.")
-    ] = "-",
-    force: Force = False,
-    lossy: Keep = None,
-    device: Device = "cpu",
-    from_: From = None,
-    on_error: OnError = "raise",
-    option: Options = None,
-    text_column: TextKey = None,
-    id_column: IdKey = None,
-    engine: Annotated[str | None, typer.Option(hidden=True)] = None,
+    top_k: TopK = 0,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON Lines; short for --format jsonl.")] = False,
+    *,
+    model: ModelGroup,
+    selection: SelectionGroup,
+    texts: TextsGroup,
+    output: OutputGroup,
+    formatting: FormattingGroup,
 ) -> None:
     """Find the mentions in a text, in files, or in a corpus.
 
@@ -110,54 +79,62 @@ def annotate(
 
     Example: hyperspan annotate notes.csv --column note --output notes.jsonl
     """
-    if engine is not None:
-        raise InputError(
-            f"--engine {engine} is an option of hyperspan bulk, which writes a folder; use that, or leave it out"
-        )
     inputs = given or []
     if len(inputs) > 1 and is_model(inputs[0]):
         raise InputError(f"{inputs[0]} is a model, but texts and files are annotated; name it with --model {inputs[0]}")
-    format_name = choose_output(output, format_, inputs)
-    columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
-    problems = Problems(on_error)
-    documents = read_inputs(inputs, from_, columns, problems, parse_options(option))
-    thresholds = parse_thresholds(threshold or ())
+    format_name = choose_output(output.output, _format(formatting, json_), inputs)
+    documents = texts.inputs(inputs)
+    thresholds = selection.thresholds
     constraints = Constraints(_mentions(require, "--require"), _mentions(forbid, "--forbid"))
-    from hyperspan.runtime.loading import load
-
-    annotator = load(model, device)
+    annotator = model.load()
     if annotator.reads_tags:
         documents = _noting_missing_tags(documents)
     tally = DomainTally()
     documents = _judged(documents, annotator, tally, _files_by_id(inputs))
-    failures = Failures(problems)
-    on_screen = output == "-" and sys.stdout.isatty()
+    failures = Failures(texts.problems)
+    on_screen = output.output == "-" and sys.stdout.isatty()
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
         found = annotator.pipe(
             [(_only(documents), constraints)] if constraints else documents,
             threshold=thresholds,
-            types=type_,
+            types=selection.types,
             top_k=top_k,
-            names=names,
-            pronouns=pronouns,
+            names=selection.names,
+            pronouns=selection.pronouns,
             keep_sentences=needs_sentences(format_name),
             on_error=failures.add,
             on_words=add_words,
         )
-        documents, target = failures.without(found), Target(output, force)
         known = len(constraints.require | constraints.forbid)
-        about = provenance(model, thresholds, type_ or (), known, names=names, pronouns=pronouns)
-        labels = annotator.name_labels if names else annotator.labels
-        losses = _write(documents, format_name, target, labels, _title(inputs), about, problems, lossy)
-    report(problems)
+        about = provenance(
+            model.model,
+            thresholds,
+            selection.types or (),
+            known,
+            names=selection.names,
+            pronouns=selection.pronouns,
+        )
+        labels = annotator.name_labels if selection.names else annotator.labels
+        page = PageOptions(_title(inputs), labels, about)
+        losses = _write(failures.without(found), format_name, output.target, page, formatting, texts.problems)
+    texts.report()
     if losses is not None:
         report_losses(losses)
     if tally.note:
         print(f"hyperspan: note: {tally.note}", file=sys.stderr)
-    if output != "-":
+    if output.output != "-":
         written = failures.mentions if losses is None else losses.written
-        print(f"hyperspan: wrote {counted(written, 'mention')} as {format_name} to {output}", file=sys.stderr)
+        print(f"hyperspan: wrote {counted(written, 'mention')} as {format_name} to {output.output}", file=sys.stderr)
     failures.check()
+
+
+def _format(formatting: FormattingGroup, json_: bool) -> str | None:
+    """The format that is named, if any; --json is short for one."""
+    if json_ and formatting.format_ not in (None, "jsonl"):
+        raise InputError(
+            f"--json is short for --format jsonl, but --format {formatting.format_} is given; leave one out"
+        )
+    return "jsonl" if json_ else formatting.format_
 
 
 def _mentions(given: list[str] | None, option: str) -> list[Mention]:
@@ -209,29 +186,35 @@ def _title(given: Sequence[str]) -> str:
     return shown_name(given[0]) if len(given) == 1 and given[0] != "-" and exists(given[0]) else "hyperspan"
 
 
+class PageOptions(NamedTuple):
+    """What a page says beside its documents."""
+
+    title: str
+    labels: Iterable[str]
+    about: str
+
+
 def _write(
     documents: Iterable[Document],
     format_name: str,
     target: Target,
-    labels: Iterable[str],
-    title: str,
-    about: str,
+    page: PageOptions,
+    formatting: FormattingGroup,
     problems: Problems,
-    lossy: Lossy | None,
 ) -> Losses | None:
     """Write documents in a format of corpora or, without losses, as a page or for the terminal."""
     if format_name == "terminal":
         from hyperspan.render.terminal import print_documents
 
         with target.open() as file:
-            print_documents(documents, file if target.name != "-" else None, labels)
+            print_documents(documents, file if target.name != "-" else None, page.labels)
     elif format_name == "html":
         from hyperspan.render.html import iter_html
 
         with target.open() as file:
-            file.writelines(iter_html(documents, title, labels, about))
+            file.writelines(iter_html(documents, page.title, page.labels, page.about))
     else:
-        return write_corpus(documents, target.name, format_name, lossy=lossy, force=target.force, problems=problems)
+        return formatting.write(documents, target, format_name, problems)
     return None
 
 

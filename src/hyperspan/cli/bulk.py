@@ -16,12 +16,10 @@ from rich.progress import Progress as Bar
 from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
-from hyperspan.cli.options import Device, IdKey, Labels, ModelName, Names, Pronouns, TextKey, Thresholds, TopK
+from hyperspan.cli.options import ColumnGroup, ModelGroup, SelectionGroup, TopK, output_option
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
 from hyperspan.progress import print_every_minute
-from hyperspan.runtime.folders import DEFAULT_MODEL
-from hyperspan.runtime.options import parse_thresholds
 
 
 def bulk(
@@ -29,21 +27,12 @@ def bulk(
         list[str],
         typer.Argument(metavar="INPUT...", help="Files, folders or URLs of JSON Lines, Parquet, CSV, TSV or text."),
     ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The folder for the shards: a new one, or that of a job to resume.")
-    ],
-    model: ModelName = DEFAULT_MODEL,
+    output: Annotated[str, output_option("The folder for the shards: a new one, or that of a job to resume.")],
     format_: Annotated[OutputFormat, typer.Option("--format", "-f", help="The format of the shards.")] = "jsonl",
-    threshold: Thresholds = None,
     top_k: TopK = 0,
-    type_: Labels = None,
-    names: Names = False,
-    pronouns: Pronouns = True,
     from_: Annotated[
         Kind | None, typer.Option("--from", help="The format of the inputs. Default: by their file names.")
     ] = None,
-    text_column: TextKey = None,
-    id_column: IdKey = None,
     engine: Annotated[
         Literal["plain", "ray"], typer.Option(help="plain runs on this machine, ray also on a cluster.")
     ] = "plain",
@@ -64,8 +53,11 @@ def bulk(
     ] = None,
     shard_records: Annotated[int, typer.Option(min=1, help="Maximum number of records per shard.")] = 10_000,
     shard_megabytes: Annotated[float, typer.Option(help="Maximum MB of text per shard.")] = 4.0,
-    device: Device = "cpu",
     force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a job.")] = False,
+    *,
+    model: ModelGroup,
+    selection: SelectionGroup,
+    columns: ColumnGroup,
 ) -> None:
     """Annotate many files into a folder of shards, or resume the job in that folder.
 
@@ -78,28 +70,29 @@ def bulk(
     """
     if not 0 < shard_megabytes < math.inf:
         raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
-    thresholds = parse_thresholds(threshold or ())
+    thresholds, named = selection.thresholds, columns.columns or Columns()
+    model.use_threads()
     try:
         with _shown() as on_progress, redirect_stdout(sys.stderr):  # Ray prints what has died
             summary = annotate_files(
                 inputs,
                 output,
-                model=model,
+                model=model.model,
                 threshold=thresholds,
-                types=type_,
+                types=selection.types,
                 top_k=top_k,
-                names=names,
-                pronouns=pronouns,
+                names=selection.names,
+                pronouns=selection.pronouns,
                 format=format_,
                 kind=from_,
-                text_column=text_column or Columns.text,
-                id_column=id_column or Columns.id,
+                text_column=named.text,
+                id_column=named.id,
                 shard_records=shard_records,
                 shard_bytes=round(shard_megabytes * 1e6),
                 engine=engine,
                 workers=workers,
                 ray_address=ray_address,
-                device=device,
+                device=model.device,
                 force=force,
                 on_progress=on_progress,
             )

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from hyperspan.cli.options import Format, Overrides, Threads, TrainingDevice, split_names
-from hyperspan.config import Config
+from hyperspan.cli.options import ReportingGroup, TrainingGroup, output_option, split_names
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
-from hyperspan.evaluation.tables import NO_VALUE, Section, print_sections
+from hyperspan.evaluation.tables import NO_VALUE, Section
 
 if TYPE_CHECKING:
     from hyperspan.training.curve import LearningCurve
@@ -28,8 +27,7 @@ BAR = 20
 def curve(
     config: Annotated[str, typer.Argument(help="A TOML file.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The output folder. Default: runs/curve/NAME for NAME.toml."),
+        Path | None, output_option("The output folder. Default: runs/curve/NAME for NAME.toml.", "FOLDER")
     ] = None,
     sizes: Annotated[
         list[str] | None,
@@ -40,13 +38,11 @@ def curve(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs per size, each with another sample and seed.")] = 3,
-    overrides: Overrides = None,
-    seed: Annotated[int | None, typer.Option(help="The first random seed; short for --set training.seed=N.")] = None,
-    device: TrainingDevice = "auto",
-    threads: Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a curve.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the models of all runs.")] = False,
-    format_: Format = "table",
+    *,
+    training: TrainingGroup,
+    reporting: ReportingGroup,
 ) -> None:
     """Train on growing samples of the corpus, plot dev F1, and estimate F1 with twice the data.
 
@@ -55,7 +51,7 @@ def curve(
     Example: hyperspan curve mine.toml --sizes 30,100,300 --seeds 3
     """
     counts = _numbers("--sizes", sizes)
-    settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
+    settings = training.config(config)
     folder = output or Path("runs") / "curve" / Path(config).stem
 
     require_torch("training")
@@ -69,8 +65,8 @@ def curve(
                 folder,
                 sizes=counts,
                 seeds=seeds,
-                device=device,
-                threads=threads,
+                device=training.device,
+                threads=training.threads,
                 force=force,
                 keep=keep,
                 listeners=[display],
@@ -79,11 +75,7 @@ def curve(
         _say(f"stopped; the same command without --force goes on in {folder}{os.sep}")
         raise
     _write(found, folder)
-    if format_ == "json":
-        print(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
-    else:
-        print_sections([_section(found)], markdown=format_ == "markdown")
-        print(f"\n{found.forecast.sentence}")
+    reporting.show(found.to_dict(), lambda: [_section(found)])
     if found.failed:
         raise TrainingError(f"not all runs could be trained: {'; '.join(found.failed)}")
 
@@ -107,7 +99,7 @@ def _section(curve: LearningCurve) -> Section:
     if fitted is not None:
         bar = f"{'▒' * round(BAR * fitted.f1):░<{BAR}}"
         rows.append((f"{fitted.size:,}", "", "", "", "", f"{100 * fitted.f1:.1f}", "", bar))
-    return Section("F1 on dev by the size of the training corpus", header, rows)
+    return Section("F1 on dev by the size of the training corpus", header, rows, curve.forecast.sentence)
 
 
 def _write(found: LearningCurve, folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Force, parse_mention, split_names
+from hyperspan.cli.options import OutputGroup, parse_mention, split_names
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 
@@ -19,18 +19,17 @@ def draw(
         list[str] | None,
         typer.Option(
             "--mention",
-            "-m",
             metavar="START:END:LABEL",
             help="A mention at words START to END (END exclusive, from 0); repeat for more. "
             "Separate the parts of a discontinuous mention with commas: 0:1,3:4:LABEL.",
         ),
     ] = None,
-    types: Annotated[
+    labels: Annotated[
         list[str] | None,
         typer.Option(
-            "--types",
-            "-t",
-            help="The mention types, repeated or separated by commas. Default: the labels of the mentions.",
+            "--labels",
+            metavar="A,B",
+            help="The mention labels, repeated or separated by commas. Default: the labels of the mentions.",
         ),
     ] = None,
     max_width: Annotated[
@@ -49,33 +48,27 @@ def draw(
         Literal["both", "graph", "path"],
         typer.Option(help="What to draw: the hypergraph (graph), the hyperpath (path), or both."),
     ] = "both",
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file to write: .svg, .png or .pdf (the last two need the extra pictures); - is standard output.",
-        ),
-    ] = "-",
-    force: Force = False,
+    *,
+    output: OutputGroup,
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
 
-    Example: hyperspan draw "Israeli UN Ambassador Danny" -m 0:3:PER -m 0:4:PER -m 1:2:ORG -o path.svg
+    Example: hyperspan draw "Israeli UN Ambassador Danny" --mention 0:3:PER --mention 1:2:ORG -o path.svg
+
+    The output is an .svg, .png or .pdf file; the last two need the extra pictures.
     """
     from hyperspan.render.hypergraph import draw_hypergraph
 
-    if PurePath(output).suffix.lower() not in ("", ".svg", ".png", ".pdf"):
-        raise InputError(f"{output} cannot be drawn; let its name end in .svg, .png or .pdf")
+    if PurePath(output.output).suffix.lower() not in ("", ".svg", ".png", ".pdf"):
+        raise InputError(f"{output.output} cannot be drawn; let its name end in .svg, .png or .pdf")
     words = (sys.stdin.read() if text == "-" else text).split()
-    labels = split_names(types)
     mentions = [parse_mention(written) for written in mention or []]
     picture = draw_hypergraph(
-        words, mentions, types=labels or None, max_width=max_width, show=show, structure=structure
+        words, mentions, types=split_names(labels) or None, max_width=max_width, show=show, structure=structure
     )
-    write_picture(picture, Target(output, force))
-    if output != "-":
-        print(f"hyperspan: wrote {output}", file=sys.stderr)
+    write_picture(picture, output.target)
+    if output.output != "-":
+        print(f"hyperspan: wrote {output.output}", file=sys.stderr)
 
 
 def write_picture(picture: str, target: Target) -> None:

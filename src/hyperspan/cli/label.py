@@ -9,28 +9,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Device, From, IdKey, OnError, Options, Overrides, TextKey, parse_options, split_names
-from hyperspan.cli.output import counting, report
-from hyperspan.corpora.inputs import read_inputs
-from hyperspan.corpora.source import Problems
-from hyperspan.corpora.tables import Columns
+from hyperspan.cli.options import ModelGroup, Overrides, TextsGroup, output_option, split_names
+from hyperspan.cli.output import counting
 from hyperspan.errors import InputError, counted, require
 
 
 def label(
-    model: Annotated[str, typer.Argument(help="The model whose predictions you correct: a bundled model or a folder.")],
     given: Annotated[
         list[str],
         typer.Argument(metavar="[TEXT|FILE|-]...", help="The texts to label: any input of hyperspan annotate."),
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The corpus to write (.jsonl); the log FILE.log is written next to it.",
-        ),
+        output_option("The corpus to write (.jsonl); the log FILE.log is written next to it.", "FILE"),
     ],
     annotator: Annotated[str, typer.Option(metavar="NAME", help="Your name, recorded with each decision.")] = "",
     by: Annotated[
@@ -75,24 +66,20 @@ def label(
     overrides: Overrides = None,
     port: Annotated[int, typer.Option(help="The port to listen on; 0 means any free port.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
-    device: Device = "cpu",
-    from_: From = None,
-    on_error: OnError = "raise",
-    option: Options = None,
-    text_column: TextKey = None,
-    id_column: IdKey = None,
+    *,
+    model: ModelGroup,
+    texts: TextsGroup,
 ) -> None:
     """Correct a model's mentions in the browser, sentence by sentence, and write a corpus.
 
     Every decision is saved at once. To resume, run the same command again.
 
-    Example: hyperspan label genia abstracts.jsonl -o corrected.jsonl --annotator ann
+    Example: hyperspan label abstracts.jsonl -m genia -o corrected.jsonl --annotator ann
     """
     require("starlette", "labelling", "serve")
     require("uvicorn", "labelling", "serve")
-    columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
-    problems = Problems(on_error)
-    documents = read_inputs(given, from_, columns, problems, parse_options(option))
+    documents = texts.inputs(given)
+    model.use_threads()
     from hyperspan.labelling.rounds import RoundSettings
     from hyperspan.labelling.views import LabellingSettings, open_desk
     from hyperspan.serve.run import label as serve
@@ -115,8 +102,8 @@ def label(
         rounds=rounds,
     )
     with counting("ranking", "words") as add:
-        desk = open_desk(model, documents, settings, problems, on_words=add, device=device)
-    report(problems)
+        desk = open_desk(model.model, documents, settings, texts.problems, on_words=add, device=model.device)
+    texts.report()
 
     def show(link: str) -> None:
         progress = desk.session.progress()

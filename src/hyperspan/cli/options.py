@@ -1,58 +1,63 @@
-"""Options that several commands share."""
+"""Options of commands: each is declared once, in a group that also does its work.
+
+How groups become options is in :mod:`hyperspan.cli.grouping`.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hyperspan.corpora.formats import READERS
+from hyperspan.cli.output import print_json, report, with_progress
+from hyperspan.config import Config
+from hyperspan.corpora.formats import READERS, read_corpus, write_corpus
+from hyperspan.corpora.inputs import read_inputs
+from hyperspan.corpora.losses import Losses
+from hyperspan.corpora.outputs import OUTPUTS
+from hyperspan.corpora.source import Problems
+from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, SpanError
-from hyperspan.types import Mention
+from hyperspan.files import Target
+from hyperspan.kernels.threads import use_threads
+from hyperspan.runtime.folders import DEFAULT_MODEL
+from hyperspan.runtime.options import parse_thresholds
+from hyperspan.types import Document, Mention
+
+if TYPE_CHECKING:
+    from hyperspan.evaluation.tables import Section
+    from hyperspan.runtime.annotator import Annotator
+
+
+# -- options that experiments have too ---------------------------------------------------------------------------------
 
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help="A bundled model (see hyperspan models), or the folder of a model.")
 ]
-Thresholds = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--threshold",
-        metavar="P|LABEL=P",
-        help="Find every mention with at least this probability; LABEL=P applies to one label, P to all others. "
-        "Repeat for more labels. Default: the most probable set of mentions.",
-    ),
-]
-TopK = Annotated[
-    int, typer.Option("--top-k", "-k", min=0, help="Also output the K most probable mention sets of each sentence.")
-]
-Labels = Annotated[
-    list[str] | None, typer.Option("--type", "-t", help="Find only mentions with this label; repeat for more labels.")
-]
-Names = Annotated[
-    bool,
-    typer.Option(
-        "--names", help="Find names alone, under the types that they are names of, with a model that marks them."
-    ),
-]
-Pronouns = Annotated[
-    bool, typer.Option("--pronouns/--no-pronouns", help="Whether to show mentions that are one English pronoun.")
-]
-TextKey = Annotated[
-    str | None,
-    typer.Option("--column", "--text-column", help="The column (in JSON Lines: the key) with the text. Default: text."),
-]
-IdKey = Annotated[str | None, typer.Option("--id-column", help="The column or key with the document ids. Default: id.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1, …")]
+TrainingDevice = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU if available.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Number of CPU threads. Default: all cores.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override a value of the configuration; repeat for more."),
 ]
-TrainingDevice = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU if available.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Number of CPU threads. Default: all cores.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same results.")]
+TopK = Annotated[
+    int, typer.Option("--top-k", "-k", min=0, help="Also output the K most probable mention sets of each sentence.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
-# -- corpora and scores ------------------------------------------------------------------------------------------------
+
+def output_option(help_text: str, metavar: str | None = None) -> Any:
+    """The option --output of a command whose output is not any file or folder."""
+    return typer.Option("--output", "-o", metavar=metavar, help=help_text)
+
+
+# -- options of commands without groups
 
 _KNOWN = ", ".join(READERS)
 From = Annotated[str | None, typer.Option("--from", help=f"The input format: one of {_KNOWN}. Default: detected.")]
@@ -87,14 +92,262 @@ PredictionsOptions = Annotated[
         "--predictions-option", metavar="NAME=VALUE", help="An option of the predictions' format, like --option."
     ),
 ]
+Names = Annotated[
+    bool,
+    typer.Option(
+        "--names", help="Find names alone, under the types that they are names of, with a model that marks them."
+    ),
+]
+Pronouns = Annotated[
+    bool, typer.Option("--pronouns/--no-pronouns", help="Whether to show mentions that are one English pronoun.")
+]
 Format = Annotated[
     Literal["table", "json", "markdown"],
     typer.Option("--format", help="How to print the results; tables show percentages, json fractions."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same results.")]
+
+# -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def parse_options(given: list[str] | None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ComputeGroup:
+    """Where a model runs."""
+
+    title = "Compute"
+    device: Device = "cpu"
+    threads: Threads = None
+
+    def load_model(self, name: str) -> Annotator:
+        from hyperspan.runtime.loading import load
+
+        self.use_threads()
+        return load(name, self.device)
+
+    def use_threads(self) -> None:
+        """Limit this process to the threads; called before anything is computed."""
+        if self.threads is not None:
+            use_threads(self.threads)
+
+
+@dataclass(frozen=True)
+class ModelGroup(ComputeGroup):
+    """A model, and where it runs."""
+
+    title = "Model"
+    model: ModelName = DEFAULT_MODEL
+
+    def load(self) -> Annotator:
+        return self.load_model(self.model)
+
+
+@dataclass(frozen=True)
+class TrainingGroup:
+    """A run of training: its configuration, and where it runs."""
+
+    title = "Training"
+    overrides: Overrides = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FOLDER|none", help="Warm start from a bundled model or a folder; none trains from scratch."
+        ),
+    ] = None
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed; short for --set training.seed=N.")] = (
+        None
+    )
+    device: TrainingDevice = "auto"
+    threads: Threads = None
+
+    def config(self, path: str) -> Config:
+        """The configuration in a file, with what these options override."""
+        seed = [f"training.seed={self.seed}"] if self.seed is not None else []
+        config = Config.read(path, [*(self.overrides or ()), *seed])
+        if self.start is None:
+            return config
+        start = "" if self.start == "none" else self.start
+        return replace(config, training=replace(config.training, start=start))
+
+
+@dataclass(frozen=True)
+class ReadingGroup:
+    """How corpora are read."""
+
+    title = "Reading"
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", help=f"The input format: one of {', '.join(READERS)}. Default: detected."),
+    ] = None
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            help="An option of the input format, such as repair=true; repeat for more.",
+        ),
+    ] = None
+    on_error: Annotated[
+        Literal["raise", "skip"],
+        typer.Option("--on-error", help="On invalid input: raise stops, skip leaves it out and counts it."),
+    ] = "raise"
+
+    @cached_property
+    def problems(self) -> Problems:
+        """What was repaired or skipped so far."""
+        return Problems(self.on_error)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return parse_options(self.option)
+
+    def corpus(self, name: str, doing: str = "") -> Iterator[Document]:
+        """The documents of a corpus, counted on standard error as they pass."""
+        return with_progress(read_corpus(name, self.from_, self.problems, **self.options), doing or name)
+
+    def report(self) -> None:
+        """Print on standard error what was repaired or skipped."""
+        report(self.problems)
+
+
+@dataclass(frozen=True)
+class ColumnGroup:
+    """Which columns of a table, or keys of JSON Lines, are read."""
+
+    title = "Reading"
+    column: Annotated[
+        str | None,
+        typer.Option("--column", help="The column (in JSON Lines: the key) with the text. Default: text."),
+    ] = None
+    id_column: Annotated[
+        str | None, typer.Option("--id-column", help="The column or key with the document ids. Default: id.")
+    ] = None
+
+    @property
+    def columns(self) -> Columns | None:
+        """The columns; None if none is named."""
+        if self.column is None and self.id_column is None:
+            return None
+        return Columns(self.column or Columns.text, self.id_column or Columns.id)
+
+
+@dataclass(frozen=True)
+class TextsGroup(ColumnGroup, ReadingGroup):
+    """How texts to annotate are read."""
+
+    def inputs(self, given: Sequence[str]) -> Iterator[str | Document]:
+        """Texts and documents: those of files and folders, of standard input ("-"), or the texts themselves."""
+        return read_inputs(given, self.from_, self.columns, self.problems, self.options)
+
+
+@dataclass(frozen=True)
+class SelectionGroup:
+    """Which mentions are found."""
+
+    title = "Selection"
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            metavar="P|LABEL=P",
+            help="Find every mention with at least this probability; LABEL=P applies to one label, P to all others. "
+            "Repeat for more labels. Default: the most probable set of mentions.",
+        ),
+    ] = None
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="A,B",
+            help="Find only mentions with these labels, repeated or separated by commas. Default: all.",
+        ),
+    ] = None
+    names: Annotated[
+        bool,
+        typer.Option(
+            "--names", help="Find names alone, under the types that they are names of, with a model that marks them."
+        ),
+    ] = False
+    pronouns: Annotated[
+        bool,
+        typer.Option("--pronouns/--no-pronouns", help="Whether to show mentions that are one English pronoun."),
+    ] = True
+
+    @property
+    def thresholds(self) -> dict[str, float] | None:
+        return parse_thresholds(self.threshold or ())
+
+    @property
+    def types(self) -> list[str] | None:
+        """The labels to find; None for all."""
+        return split_names(self.labels) or None
+
+
+@dataclass(frozen=True)
+class OutputGroup:
+    """Where results are written."""
+
+    title = "Output"
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The file or folder to write; - is standard output.")
+    ] = "-"
+    force: Force = False
+
+    @property
+    def target(self) -> Target:
+        return Target(self.output, self.force)
+
+
+@dataclass(frozen=True)
+class FormattingGroup:
+    """The format of what is written."""
+
+    title = "Output"
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help=f"The output format: one of {', '.join(OUTPUTS)}. Default: by its name."),
+    ] = None
+    write_option: Annotated[
+        list[str] | None,
+        typer.Option("--write-option", metavar="NAME=VALUE", help="An option of the output format; repeat for more."),
+    ] = None
+    lossy: Annotated[
+        Literal["outermost", "innermost"] | None,
+        typer.Option(
+            "--lossy",
+            help="Which mentions to keep if the format cannot represent all of them. Default: write nothing and report "
+            "how many do not fit.",
+        ),
+    ] = None
+
+    def write(self, documents: Iterable[Document], target: Target, format_name: str, problems: Problems) -> Losses:
+        """Write documents in a format of corpora."""
+        options = parse_options(self.write_option, "--write-option")
+        return write_corpus(
+            documents, target.name, format_name, lossy=self.lossy, force=target.force, problems=problems, **options
+        )
+
+
+@dataclass(frozen=True)
+class ReportingGroup:
+    """How results are printed."""
+
+    title = "Results"
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON; scores are fractions.")] = False
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print tables in Markdown.")] = False
+
+    def show(self, values: object, sections: Callable[[], Iterable[Section]]) -> None:
+        """Print results: the values as JSON, or tables."""
+        if self.json_:
+            print_json(values)
+        else:
+            from hyperspan.evaluation.tables import print_sections
+
+            print_sections(sections(), markdown=self.markdown)
+
+
+# -- values of options -------------------------------------------------------------------------------------------------
+
+
+def parse_options(given: list[str] | None, option: str = "--option") -> dict[str, Any]:
     """Parse NAME=VALUE pairs; true, false, none and integers become Python values.
 
     >>> parse_options(["repair=true", "layers=4", "types=raw"])
@@ -105,7 +358,7 @@ def parse_options(given: list[str] | None) -> dict[str, Any]:
     for pair in given or []:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise InputError(f"--option {pair!r} is not NAME=VALUE; write for example --option repair=true")
+            raise InputError(f"{option} {pair!r} is not NAME=VALUE; write for example {option} repair=true")
         whole = value.removeprefix("-").isdecimal() and len(value) < 10
         options[name.replace("-", "_")] = int(value) if whole else words.get(value.lower(), value)
     return options

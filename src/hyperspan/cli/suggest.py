@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hyperspan.cli.options import Device, Force, From, IdKey, OnError, Options, TextKey, parse_options
-from hyperspan.cli.output import counting, report
+from hyperspan.cli.options import ModelGroup, OutputGroup, Seed, TextsGroup
+from hyperspan.cli.output import counting
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import read_corpus, write_corpus
-from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
-from hyperspan.corpora.tables import Columns
 from hyperspan.errors import counted
 from hyperspan.types import Document, Sentence
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def suggest(
-    model: Annotated[str, typer.Argument(help="The model to improve: a bundled model or a folder.")],
     given: Annotated[
         list[str] | None,
         typer.Argument(
@@ -47,32 +44,23 @@ def suggest(
             metavar="FILE", help="A labelled corpus whose sentences are not suggested again; repeat for more."
         ),
     ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The JSON Lines file to write; - is standard output.")
-    ] = "-",
-    force: Force = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed, which breaks ties between equal scores.")] = 0,
-    device: Device = "cpu",
-    from_: From = None,
-    on_error: OnError = "raise",
-    option: Options = None,
-    text_column: TextKey = None,
-    id_column: IdKey = None,
+    seed: Seed = 0,
+    *,
+    model: ModelGroup,
+    texts: TextsGroup,
+    output: OutputGroup,
 ) -> None:
     """Rank sentences or documents by the model's uncertainty, without near duplicates.
 
     Writes JSON Lines, the most uncertain first, with the model's mentions as a draft to correct.
 
-    Example: hyperspan suggest genia abstracts.jsonl --budget-words 5000 -o next.jsonl
+    Example: hyperspan suggest abstracts.jsonl --model genia --budget-words 5000 -o next.jsonl
     """
-    columns = Columns(text_column or Columns.text, id_column or Columns.id) if text_column or id_column else None
-    problems = Problems(on_error)
-    documents = read_inputs(given or [], from_, columns, problems, parse_options(option))
+    documents, problems = texts.inputs(given or []), texts.problems
     from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
-    from hyperspan.runtime.loading import load
 
     criterion = criterion_of(by)
-    annotator, totals = load(model, device), SuggestionTotals()
+    annotator, totals = model.load(), SuggestionTotals()
     with counting("ranking", "words") as add_words:
         suggestions = rank(
             annotator,
@@ -84,10 +72,10 @@ def suggest(
             labelled=_sentences(labelled or (), problems),
             seed=seed,
             on_words=add_words,
-            on_error=(lambda _, error: problems.skipped.append(str(error))) if on_error == "skip" else None,
+            on_error=(lambda _, error: problems.skipped.append(str(error))) if texts.on_error == "skip" else None,
         )
-        write_corpus(totals.drafts(suggestions), output, "jsonl", force=force, problems=problems)
-    report(problems)
+        write_corpus(totals.drafts(suggestions), output.output, "jsonl", force=output.force, problems=problems)
+    texts.report()
     amount = f"{counted(totals.suggestions, unit)} of {counted(totals.words, 'word')}"
     none = "" if totals.suggestions else "; all that has words is labelled already or exceeds --budget-words"
     print(f"hyperspan: suggested {amount}{none}", file=sys.stderr)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from hyperspan.cli.options import Overrides, Threads, TrainingDevice
-from hyperspan.config import Config
+from hyperspan.cli.options import TrainingGroup, output_option
 from hyperspan.errors import InputError, require_plots, require_torch
 
 if TYPE_CHECKING:
@@ -23,23 +21,14 @@ def train(
     context: typer.Context,
     config: Annotated[str, typer.Argument(help="A TOML file.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The folder for the model. Default: runs/NAME for NAME.toml."),
+        Path | None, output_option("The folder for the model. Default: runs/NAME for NAME.toml.", "FOLDER")
     ] = None,
-    overrides: Overrides = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FOLDER|none", help="Warm start from a bundled model or a folder; none trains from scratch."
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed; short for --set training.seed=N.")] = None,
-    device: TrainingDevice = "auto",
-    threads: Threads = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a run.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
     plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
+    *,
+    training: TrainingGroup,
 ) -> None:
     """Train a model and keep the checkpoint with the best dev F1.
 
@@ -49,9 +38,7 @@ def train(
         raise InputError(
             f"{context.args[0]!r} is one argument too many after {config}; name the folder for the model with --output"
         )
-    settings = Config.read(config, [*(overrides or []), *([f"training.seed={seed}"] if seed is not None else [])])
-    if start is not None:
-        settings = replace(settings, training=replace(settings.training, start="" if start == "none" else start))
+    settings = training.config(config)
     folder = output or Path("runs") / Path(config).stem
 
     if plot:
@@ -67,8 +54,8 @@ def train(
             result = train_model(
                 settings,
                 folder,
-                device=device,
-                threads=threads,
+                device=training.device,
+                threads=training.threads,
                 resume=resume,
                 force=force,
                 listeners=[display],

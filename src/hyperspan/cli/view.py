@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hyperspan.cli.options import From, OnError, Options, parse_options
-from hyperspan.cli.output import report
+from hyperspan.cli.options import ReadingGroup
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.overlaps import overlaps
@@ -24,7 +23,6 @@ from hyperspan.types import Document, Sentence
 
 def view(
     file: Annotated[str, typer.Argument(help="The corpus: a file, a folder, or - for standard input.")],
-    from_: From = None,
     first: Annotated[int, typer.Option("--first", min=1, help="The number of the first sentence to show.")] = 1,
     count: Annotated[
         int | None, typer.Option("--count", "-n", min=0, help="How many sentences to show. Default: all.")
@@ -33,14 +31,13 @@ def view(
         bool, typer.Option("--overlapping", help="Show only sentences with overlapping mentions.")
     ] = False,
     width: Annotated[int | None, typer.Option(min=20, help="Width in columns. Default: that of the terminal.")] = None,
-    on_error: OnError = "raise",
-    option: Options = None,
+    *,
+    reading: ReadingGroup,
 ) -> None:
     """Show annotated sentences in the terminal, with each mention as a bar under its words."""
-    problems = Problems(on_error)
-    documents = read_corpus(file, from_, problems, **parse_options(option))
+    documents = read_corpus(file, reading.from_, reading.problems, **reading.options)
     colours = Colours()
-    sentences = _sentences(documents, problems, colours)
+    sentences = _sentences(documents, reading.problems, colours)
     if overlapping:
         sentences = (sentence for sentence in sentences if overlaps(sentence.mentions))
     passed = itertools.count()
@@ -52,7 +49,7 @@ def view(
         console.print(render_sentence(sentence, console.width, colours.styles), soft_wrap=True)
         console.print()
         shown += 1
-    report(problems)
+    reading.report()
     if not shown and count != 0:
         what = f"{counted(next(passed), 'sentence')}{' with overlapping mentions' if overlapping else ''}"
         print(f"hyperspan: nothing to show from sentence {first} on: {file} has {what}", file=sys.stderr)

@@ -94,7 +94,7 @@ def _check(words: Sequence[str], mentions: Sequence[Mention], labels: Sequence[s
     if not words:
         raise InputError("the sentence is empty; give at least one word to draw")
     if not labels:
-        raise InputError("there are no mention types; give a mention or name the types, for example --types PER,ORG")
+        raise InputError("there are no mention types; give a mention or name the types, for example --labels PER,ORG")
     if len(set(labels)) < len(labels):
         raise LabelError(f"the types {', '.join(labels)} contain a duplicate; name each type once")
     if max_width is not None and max_width < 1:

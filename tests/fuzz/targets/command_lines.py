@@ -40,12 +40,12 @@ FILES: dict[str, bytes] = {
 COMMANDS = """
 annotate Ada_left_Oz. -m model
 annotate a.txt -m model --threshold 0.3 --threshold person=0.5 -o out.html
-annotate a.txt -m model --top-k 3 --format jsonl --type person
+annotate a.txt -m model --top-k 3 --format jsonl --labels person
 annotate a.txt -m model --require 0:3:person --forbid 13:16:place -o out.jsonl
 bulk a.txt b.txt -m model -o out/ --shard-records 1 --workers 0
 annotate a.txt b.txt -m model -o out/
 annotate a.txt b.txt -m model -o out.html
-bulk texts.jsonl a.txt.gz -m model -o out --workers 0 --text-column text --id-column id
+bulk texts.jsonl a.txt.gz -m model -o out --workers 0 --column text --id-column id
 annotate in -m model --format brat -o out
 annotate in -m model --format html -o out/
 annotate texts.jsonl -m model -o out.jsonl.gz --force
@@ -56,12 +56,12 @@ annotate a.jsonl -m model --format docbin -o out.spacy
 annotate a.tsv -m model --option repair=true -f w2ner
 convert a.data out.jsonl
 convert a.jsonl out.data --force
-convert a.jsonl - --to conll2003 --lossy outermost
-convert a.tsv out.json --to w2ner --from columns --option repair=true
-convert a.json out --to brat
+convert a.jsonl - --format conll2003 --lossy outermost
+convert a.tsv out.json --format w2ner --from columns --option repair=true
+convert a.json out --format brat
 convert in out.jsonl --from brat
 convert a.xml out.data --option types=raw --option coordination=span
-convert - - --from jsonl --to gliner
+convert - - --from jsonl --format gliner
 convert a.conll out.tsv.gz --write-option layers=2
 split a.data -o out --fractions 60/40 --by sentence --seed 3
 split a.jsonl -o out --dev 0.3 --test 0 --to brat --force
@@ -81,15 +81,15 @@ compact model out --words 3
 compact model out --drop person
 calibrate model a.data -o out --format json
 explain model --type person --top 3 --json
-draw Ada_left_the_zoo -m 0:1:PER -m 2:4:FAC -o out.svg
-draw a_b_c --types X,Y -m 0:2:X --structure tree --show path
-draw a_b_c -m 0:2:X -c 2 -s mention-hypergraph --show graph
-draw - -m 0:1:X -s mention-separators
+draw Ada_left_the_zoo --mention 0:1:PER --mention 2:4:FAC -o out.svg
+draw a_b_c --labels X,Y --mention 0:2:X --structure tree --show path
+draw a_b_c --mention 0:2:X -c 2 -s mention-hypergraph --show graph
+draw - --mention 0:1:X -s mention-separators
 train train.toml -o out --set training.epochs=1 --device cpu --seed 3 --threads 1
 train train.toml --resume
 train missing.toml -o out
 curve train.toml -o out --sizes 1,2 --seeds 1 --device cpu
-curve train.toml --sizes 5,10 --keep --force --format json
+curve train.toml --sizes 5,10 --keep --force --json
 models model --json
 models missing
 serve --model missing --port 0

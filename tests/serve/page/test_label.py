@@ -70,7 +70,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Labelling
     """The processes of the tests below; the first drafts with a model."""
     folder = tmp_path_factory.mktemp("label")
     (folder / "text.txt").write_text(TEXT, encoding="utf-8")
-    processes = [Labelling(folder / "corrected.jsonl", "genia", str(folder / "text.txt"), "--by", "order")]
+    processes = [Labelling(folder / "corrected.jsonl", str(folder / "text.txt"), "-m", "genia", "--by", "order")]
     yield processes
     for process in processes:
         process.end()
@@ -78,7 +78,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Labelling
 
 def test_page_shows_the_first_sentence_if_its_address_is_damaged(tmp_path: Path, window: Opened) -> None:
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
-    labelling = Labelling(tmp_path / "corrected.jsonl", "genia", str(tmp_path / "text.txt"), "--by", "order")
+    labelling = Labelling(tmp_path / "corrected.jsonl", str(tmp_path / "text.txt"), "-m", "genia", "--by", "order")
     try:
         page = window(f"{labelling.link}#50%")
         expect(page.locator("#where")).to_contain_text("Sentence 1 of")
@@ -170,7 +170,7 @@ def test_a_crash_loses_nothing_and_says_what_is_not_saved(started: list[Labellin
     page.keyboard.press("Space")  # waits behind it, and the next sentence waits too
     page.keyboard.press("x")  # meant for a sentence that is not there yet
     second = Labelling(
-        first.output, "genia", str(first.output.with_name("text.txt")), "--by", "order", "--port", first.port
+        first.output, str(first.output.with_name("text.txt")), "-m", "genia", "--by", "order", "--port", first.port
     )
     started.append(second)
     expect(page.locator("#write")).to_be_visible()  # the new server has a new token
@@ -224,7 +224,9 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
             listed = [{"start": start, "end": end, "label": label} for start, end, label in mentions]
             print(json.dumps({"id": str(number), "text": text, "mentions": listed}), file=file)
         print(json.dumps({"id": "3", "text": COORDINATED, "mentions": [LEFT]}), file=file)
-    process = Labelling(folder / "out.jsonl", "genia", str(folder / "given.jsonl"), "--draft", "given", "--by", "order")
+    process = Labelling(
+        folder / "out.jsonl", str(folder / "given.jsonl"), "-m", "genia", "--draft", "given", "--by", "order"
+    )
     yield process
     process.end()
 
