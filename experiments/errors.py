@@ -1,8 +1,8 @@
 """Which mentions inside another a model finds, and why not the others.
 
-Prints the tables of docs/results/errors.md. An inner mention is one that another gold mention of its sentence contains,
-with more words. What the annotators of the training corpus did with the same strings
-bounds what can be learnt.
+Prints the tables of experiments/results/errors.md. An inner mention is one that another gold mention of its sentence
+contains, with more words. What the annotators of the training corpus did with the same strings bounds what can be
+learnt.
 """
 
 from __future__ import annotations

@@ -18,7 +18,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for folder in ("docs", "experiments") for page in sorted((ROOT / folder).rglob("*.md"))),
+]
 PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```(?:\n\n```text\n(?P<output>.*?)^```)?", re.MULTILINE | re.DOTALL)
 ANNOTATED = re.compile(
     r"^```console\n\$ hyperspan (?P<command>annotate (?![^\n]*runs/)[^\n]+)\n(?P<output>[^$]+?)^```", re.MULTILINE
