@@ -153,12 +153,12 @@ def unknown_in(text: str, group: Any, pattern: re.Pattern[str] = CONSOLE) -> lis
     for name, rest in pattern.findall(SPAN.sub(lambda span: " ".join(span[0].split()), text)):
         command = group.commands.get(name)
         words = rest.split()
-        while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        while hasattr(command, "commands") and words and not words[0].startswith("-") and words[0] != "NAME":
             name, command = f"{name} {words[0]}", command.commands.get(words.pop(0))
         if command is None:
             wrong.append(name)
             continue
-        known = {option for one in command.params for option in one.opts}
+        known = {option for one in command.params for option in one.opts} | {"--help"}
         options = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", f" {' '.join(words)}")
         wrong += [f"{name} {option}" for option in options if option not in known]
     return wrong
