@@ -103,6 +103,13 @@ class Mention:
 
 MENTION_ORDER = attrgetter("start", "end", "label", "fragments")
 """A sort key that orders mentions as ``<`` does, but several times faster."""
+
+
+def longest_first(mention: Mention) -> tuple[int, int, str, tuple[Span, ...]]:
+    """A sort key that orders mentions by start, the longest first, then by label: outer mentions before inner ones."""
+    return mention.start, -mention.end, mention.label, mention.fragments
+
+
 _NO_MENTIONS: frozenset[Mention] = frozenset()
 """Shared by all sentences without mentions; separate empty sets would take most of their memory."""
 

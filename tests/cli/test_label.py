@@ -99,7 +99,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
     until(lambda: len(answered) >= 15)
     assert one.end(signal.SIGKILL) == -signal.SIGKILL
     thread.join(20)
-    log = EventLog(folder / "ann.jsonl.log", {})
+    log = EventLog(folder / "ann.jsonl.log")
     notes = [event for event in log.events if event["event"] == "decision"]
     log.close()
     assert len(answered) <= len(notes) <= len(answered) + 1 and notes[-1]["annotator"] == "ann"

@@ -56,7 +56,7 @@ def test_reference_reaches_the_threads_of_a_server() -> None:
     until(lambda: service.is_ready)
     assert service.batcher is not None
     annotator = service.models["small"].annotator
-    job = BatchJob("small", [Sentence(("Ada", "left"))], annotator.options(), {})
+    job = BatchJob("small", annotator, [Sentence(("Ada", "left"))], annotator.options())
     service.batcher.submit(job).result(20)
     service.close()
     assert len(seen) > 1 and set(seen) == {"reference"}  # of the thread that loads, and of the one that computes

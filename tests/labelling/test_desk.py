@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from hyperspan.errors import InputError
 from hyperspan.labelling import rounds
 from hyperspan.labelling import views as desks
 from hyperspan.labelling.drafts import NO_DRAFT, Draft
-from hyperspan.labelling.rounds import RoundSettings, TrainingRounds
+from hyperspan.labelling.rounds import RoundSettings, RoundState, TrainingRounds
 from hyperspan.labelling.texts import QueueItem
 from hyperspan.labelling.views import LabellingDesk
 from tests.labelling.test_session import opened
@@ -63,3 +64,32 @@ def test_training_round_leaves_one_of_the_cpus_that_it_may_use(tmp_path: Path, m
         training.close()
     [command] = commands
     assert command[command.index("--threads") + 1] == "1"
+
+
+def test_rounds_go_on_where_they_stopped_and_write_over_no_round_of_another_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: TrainingRounds, config: Path) -> None:
+        config.touch()
+        raise InputError("no disk")
+
+    monkeypatch.setattr(TrainingRounds, "_write", fail)
+    folder = tmp_path / "out.models"
+
+    def states(output: str, times: int) -> list[tuple[int, int, str]]:
+        with opened(tmp_path / output) as session:
+            training = TrainingRounds(session, RoundSettings(100, folder), lambda *_: None)
+            for _ in range(times):
+                training._run()
+            training.close()
+            state = RoundState.read(folder, session)
+            return [(state.begun, state.round, state.failure)]
+
+    assert states("one.jsonl", 2) == [(2, 0, "no disk")]
+    assert states("one.jsonl", 1) == [(3, 0, "no disk")]
+    monkeypatch.setattr("hyperspan.labelling.session._now", lambda: "later")
+    assert states("two.jsonl", 0) == [(0, 0, "")]
+    assert states("two.jsonl", 1) == [(4, 0, "no disk")]
+    (folder / "rounds.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"rounds\.json is damaged"):
+        states("two.jsonl", 0)

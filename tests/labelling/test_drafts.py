@@ -11,7 +11,7 @@ from hyperspan.config import Config
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.labelling.drafts import CANDIDATES, Drafter
-from hyperspan.labelling.session import open_session
+from hyperspan.labelling.session import open_log, open_session
 from hyperspan.labelling.texts import LabellingTexts, QueueItem
 from hyperspan.labelling.views import ranked
 from hyperspan.nn import new_model
@@ -125,6 +125,7 @@ def test_given_mentions_can_be_the_draft() -> None:
 
 def test_sentences_that_are_too_long_to_be_ranked_come_last(tmp_path: Path) -> None:
     texts = LabellingTexts.read(["Ada left Oz now. Bo.", "Ada slept."], WORDS, Problems())
-    session = open_session(tmp_path / "c.jsonl", texts, model="small", tokenizer=WORDS, labels=LABELS)
+    log = open_log(tmp_path / "c.jsonl")
+    session = open_session(log, texts, model="small", tokenizer=WORDS, labels=LABELS)
     assert [*ranked(session, Annotator(small_model(), max_spans=16), None)] == ["1.0", "0.0", "0.1"]
-    session.log.close()
+    log.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,9 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.labelling.decisions import ACTIONS, WITH_MENTION, Decision, ItemState
 from hyperspan.labelling.output import Snapshot
-from hyperspan.labelling.session import LabellingSession, StaleRevisionError, log_of, open_session
+from hyperspan.labelling.session import LabellingSession, StaleRevisionError, log_of, open_log, open_session
 from hyperspan.labelling.texts import LabellingTexts
+from hyperspan.labelling.views import LabellingSettings, open_desk
 from hyperspan.text.tokens import WORDS
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Mention
 
@@ -31,16 +33,16 @@ ADA, LEFT = Mention(0, 1, "PER"), Mention(1, 2, "PER")
 
 @contextmanager
 def opened(output: Path, texts: LabellingTexts = TEXTS, annotator: str = "ann") -> Iterator[LabellingSession]:
-    session = open_session(output, texts, model="m", tokenizer=WORDS, labels=["PER", "LOC"], annotator=annotator)
+    log = open_log(output)
     try:
-        yield session
+        yield open_session(log, texts, model="m", tokenizer=WORDS, labels=["PER", "LOC"], annotator=annotator)
     finally:
-        session.log.close()
+        log.close()
 
 
 def states(session: LabellingSession) -> dict[str, Any]:
-    about = (session.labels, session.order, session.progress(), session.draft_agreement(), session.model, session.round)
-    return {item: (session.state(item), session.revision(item)) for item in ITEMS} | {"session": about}
+    about = (session.labels, session.order, session.progress(), session.draft_agreement())
+    return {item: session.state(item) for item in ITEMS} | {"session": about}
 
 
 def expected(session: LabellingSession) -> list[Document]:
@@ -67,7 +69,7 @@ mentions = st.builds(
 decisions = st.tuples(
     st.sampled_from(ITEMS), st.sampled_from(ACTIONS), mentions, mentions, st.sets(mentions, max_size=3)
 )
-steps = st.lists(st.one_of(decisions, decisions, decisions, st.sampled_from(["undo", "label", "model"])), max_size=14)
+steps = st.lists(st.one_of(decisions, decisions, decisions, st.sampled_from(["undo", "label"])), max_size=14)
 
 
 def take(session: LabellingSession, step: Any) -> None:
@@ -75,8 +77,6 @@ def take(session: LabellingSession, step: Any) -> None:
         session.undo()
     elif step == "label":
         session.add_label(f"L{len(session.labels)}")
-    elif step == "model":
-        session.use_model("next", session.round + 1)
     else:
         item, action, mention, to, shown = step
         is_known = not session.state(item).history
@@ -146,7 +146,7 @@ def test_log_that_was_cut_off_anywhere_in_its_last_line_is_repaired(tmp_path: Pa
         assert states(session) == after
     log.write_bytes(whole[: whole.index(b"\n")][:20])  # not even the first line is there
     with opened(output) as session:
-        assert session.log.is_new
+        assert not session.log.events and len(log.read_bytes().splitlines()) == 1
 
 
 def test_log_that_is_damaged_or_of_another_session_is_refused(tmp_path: Path) -> None:
@@ -264,3 +264,30 @@ def test_the_queue_grows_and_open_sentences_change_places(tmp_path: Path) -> Non
         session.reorder(["0.1", "0.0"])
     with opened(output) as session:
         assert session.order == ["0.0", "0.1", "1.0"]
+
+
+def test_what_a_page_showed_before_a_session_is_opened_again_is_no_longer_current(tmp_path: Path) -> None:
+    output = tmp_path / "c.jsonl"
+    with opened(output) as session:
+        shown = session.revision("0.0")
+    time.sleep(0.002)
+    with opened(output) as session:  # another model may draft now
+        with pytest.raises(StaleRevisionError):
+            session.decide("0.0", Decision("skip"), shown)
+        assert session.revision("0.0") > shown
+
+
+def test_a_session_that_does_not_begin_leaves_no_log(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the label"):
+        open_desk("genia", ["Ada left."], LabellingSettings(tmp_path / "c.jsonl", labels=("*",)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_log_has_what_a_person_decided_and_nothing_else(tmp_path: Path) -> None:
+    with opened(tmp_path / "c.jsonl") as session:
+        session.set_order(ITEMS)
+        session.decide("0.0", Decision("accept", ADA))
+        session.use_model("next")
+        session.add_label("verb")
+        session.undo()
+        assert [event["event"] for event in session.log.events] == ["queue", "decision", "label", "undo"]

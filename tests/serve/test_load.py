@@ -24,6 +24,7 @@ from hyperspan.serve.errors import Problem
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Gated, Running, running, until
+from tests.support.models import small_model
 
 
 @pytest.fixture
@@ -35,12 +36,12 @@ def gated() -> Iterator[Gated]:
 
 def job(annotator: Annotator, text: str, **options: Any) -> BatchJob:
     asked = annotator.options(options.get("threshold"), None, options.get("top_k", 0))
-    return BatchJob("small", annotator.split(text).sentences, asked, {})
+    return BatchJob("small", annotator, annotator.split(text).sentences, asked)
 
 
 def started(gated: Gated, queued: int = 1000) -> Batcher:
     """A batcher that is busy with something."""
-    one = Batcher({"small": gated}, queued, Metrics())
+    one = Batcher(queued, Metrics())
     one.submit(job(gated, "First."))
     gated.busy.wait(10)
     return one
@@ -144,7 +145,8 @@ def test_long_sentences_and_best_sets_count_for_more(gated: Gated) -> None:
     short, long = job(gated, "Ada left Oz. " * 25), job(gated, "Ada left Oz " * 33 + ".")
     assert short.left == 100 and long.left == 100 * 100 / batching.USUAL_WIDTH
     assert job(gated, "Ada left Oz.", top_k=batching.SETS_A_SENTENCE).left == 8
-    assert BatchJob("small", long.sentences, long.options, {}, max_width=3).left == 100
+    narrow = Annotator(small_model(max_width=3))
+    assert BatchJob("small", narrow, long.sentences, long.options).left == 100
 
 
 def test_short_requests_come_before_the_next_long_sentence(gated: Gated) -> None:

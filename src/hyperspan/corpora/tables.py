@@ -30,7 +30,7 @@ from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Mention, longest_first
 
 TABLES = ("csv", "tsv")
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
@@ -329,7 +329,7 @@ def _rows(document: Document, number: int) -> Iterator[tuple[tuple[str, ...], Me
         if sentence.offsets
         for mention in sentence.mentions
     }
-    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, one.label, one.fragments)):
+    for mention in sorted(mentions, key=longest_first):
         at = bisect_right(placed, (mention.start, len(document.sentences))) - 1
         inside = at >= 0 and mention.start < ends[placed[at][1]]
         probability = "" if mention.probability is None else f"{mention.probability:.6f}"

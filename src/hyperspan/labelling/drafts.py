@@ -13,7 +13,7 @@ from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.discontinuous_limits import too_large
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import Mention, Sentence, longest_first
 
 CANDIDATES = 0.05
 """The minimum probability of a mention offered in addition to the draft."""
@@ -52,7 +52,7 @@ class Drafter:
             offered = found.mentions
         drafted = {mention for mention in offered if mention not in decided}
         others = (mention for mention in probable.values() if mention not in decided and mention not in drafted)
-        return Draft(_in_order(drafted), _in_order(others))
+        return Draft(tuple(sorted(drafted, key=longest_first)), tuple(sorted(others, key=longest_first)))
 
     def _predicted(
         self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]
@@ -110,7 +110,3 @@ def _moved(mentions: Iterable[Mention], by: int) -> list[Mention]:
 def _moved_one(mention: Mention, by: int) -> Mention:
     parts = [(start + by, end + by) for start, end in mention.parts]
     return evolve(mention, start=parts[0][0], end=parts[-1][1], fragments=parts)
-
-
-def _in_order(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
-    return tuple(sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label, mention.fragments)))

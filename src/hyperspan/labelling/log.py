@@ -23,10 +23,12 @@ Event = dict[str, Any]
 
 
 class EventLog:
-    """An open log: its `header`, its `events`, and a lock that lasts until it is closed or its process ends."""
+    """An open log: its `header`, its `events`, and a lock that lasts until it is closed or its process ends.
 
-    def __init__(self, path: Path, header: Event):
-        """Open a log; a new one begins with the given header."""
+    A new log has no header until it begins.
+    """
+
+    def __init__(self, path: Path):
         self.path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -41,17 +43,19 @@ class EventLog:
             lines, self._size = _whole_lines(self._file, path)
             entries = [_parsed(line, path, number) for number, line in enumerate(lines, start=1)]
             os.ftruncate(self._file, self._size)
-            self.is_new = not entries
-            if self.is_new:
-                self._write({"format": FORMAT, "version": VERSION} | header)
-                sync_folder(path.parent)
-            self.header: Event = entries[0] if entries else header
+            self.header: Event = entries[0] if entries else {}
             self.events: list[Event] = entries[1:]
-            if entries:
+            if self.header:
                 _check_header(self.header, path)
         except BaseException:
             os.close(self._file)
             raise
+
+    def begin(self, header: Event) -> None:
+        """Write the first line of a new log."""
+        self._write({"format": FORMAT, "version": VERSION} | header)
+        sync_folder(self.path.parent)
+        self.header = header
 
     def append(self, event: Event) -> None:
         """Append an event. When this returns, it is on disk; if it raises, the log is unchanged."""
@@ -59,6 +63,9 @@ class EventLog:
         self.events.append(event)
 
     def close(self) -> None:
+        """Release the log; one that has not begun leaves no file."""
+        if not self.header:
+            self.path.unlink(missing_ok=True)
         os.close(self._file)
 
     def _write(self, entry: Event) -> None:
@@ -73,20 +80,6 @@ class EventLog:
             os.ftruncate(self._file, self._size)
             raise OSError(error.errno, error.strerror, str(self.path)) from None
         self._size += len(line)
-
-
-def peek_header(path: Path) -> Event | None:
-    """The header of a log that another process may have open; None if there is none yet."""
-    try:
-        with path.open("rb") as file:
-            line = file.readline()
-    except FileNotFoundError:
-        return None
-    if not line.endswith(b"\n") or not _is_json(line):
-        return None
-    header = json.loads(line)
-    _check_header(header, path)
-    return header
 
 
 def _whole_lines(file: int, path: Path) -> tuple[list[bytes], int]:

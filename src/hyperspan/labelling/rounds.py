@@ -1,12 +1,13 @@
 """Train in the background of a labelling session: a round begins after every so many finished sentences.
 
 A round runs ``hyperspan train`` in a separate low-priority process, on everything labelled, starting from the current
-drafting model. Its files are in a folder next to the output. After a successful round the session continues with its
-model; after a failure, with a message.
+drafting model. Its files, and the state of all rounds, are in a folder next to the output. After a successful round the
+session continues with its model; after a failure, with a message.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from attrs import frozen
+from attrs import asdict, evolve, frozen
 
 from hyperspan.config import Config
 from hyperspan.errors import HyperspanError, InputError, counted, require_torch
@@ -35,6 +36,8 @@ HELD_OUT = 5
 """One in this many complete sentences is dev; the same ones in all rounds."""
 CHECKPOINT = "checkpoint.safetensors"
 """The file from which an interrupted run can resume."""
+STATE = "rounds.json"
+"""The file of the state of all rounds, beside their models."""
 ENDING_SECONDS = 5.0
 
 
@@ -63,12 +66,53 @@ class RoundSettings:
         return self.folder / f"round-{round_}"
 
 
-class TrainingRounds:
-    """The training thread. It calls `on_trained` with the number of a round and the folder of its model."""
+@frozen
+class RoundState:
+    """What is kept of the rounds of a session, in their folder."""
 
-    def __init__(self, session: LabellingSession, settings: RoundSettings, on_trained: Callable[[int, Path], None]):
+    session: str
+    """When the session began."""
+    start: str = ""
+    """The model that drafted before the first of these rounds."""
+    begun: int = 0
+    """The number of the last round that began."""
+    finished: int = 0
+    """The number of finished sentences when it began."""
+    round: int = 0
+    """The number of the last round that ended with a model."""
+    failure: str = ""
+    """Why the last round failed, if it did."""
+
+    @classmethod
+    def read(cls, folder: Path, session: LabellingSession) -> RoundState:
+        """The state in a folder; the first one if there is none, or that of another session."""
+        began = str(session.log.header["time"])
+        try:
+            state = cls(**json.loads((folder / STATE).read_text("utf-8")))
+        except FileNotFoundError:
+            return cls(began)
+        except (ValueError, TypeError):
+            raise InputError(f"{folder / STATE} is damaged; remove it to train from the first model again") from None
+        return state if state.session == began else cls(began)
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        with Target(str(folder / STATE), force=True).open() as file:
+            json.dump(asdict(self), file, indent=1)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the last round neither ended with a model nor failed."""
+        return self.begun > self.round and not self.failure
+
+
+class TrainingRounds:
+    """The training thread. It calls `on_trained` with the folder of a new model."""
+
+    def __init__(self, session: LabellingSession, settings: RoundSettings, on_trained: Callable[[Path], None]):
         self.session, self.settings, self._on_trained = session, settings, on_trained
-        self._message, self._training = "", False
+        self.state = RoundState.read(settings.folder, session)
+        self._training = False
         self._wake, self._closing = threading.Event(), threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
@@ -78,15 +122,16 @@ class TrainingRounds:
 
     def status(self) -> dict[str, Any]:
         """The training status in /v1/label/session."""
-        session, every = self.session, self.settings.every
-        count = session.finished - session.round_base
-        state = "training" if self._training else "failed" if session.round_failed else "waiting"
-        waiting = f"the next round begins after {counted(max(every - count, 0), 'more finished sentence')}"
+        state = self.state
+        count = self.session.finished - state.finished
+        now = "training" if self._training else "failed" if state.failure else "waiting"
+        left = max(self.settings.every - count, 0)
+        waiting = f"the next round begins after {counted(left, 'more finished sentence')}"
         said = {
-            "training": f"round {session.rounds_begun} is being trained",
-            "failed": f"round {session.rounds_begun} failed: {self._message or 'its log says why'}; {waiting}",
+            "training": f"round {state.begun} is being trained",
+            "failed": f"round {state.begun} failed: {state.failure}; {waiting}",
         }
-        return {"state": state, "decisions": count, "message": said.get(state, waiting)}
+        return {"state": now, "decisions": count, "message": said.get(now, waiting)}
 
     def request(self) -> None:
         """Ask the thread to check whether a round is due, without waiting."""
@@ -111,37 +156,50 @@ class TrainingRounds:
             self._wake.clear()
             if self._closing.is_set():
                 return
-            session = self.session
-            interrupted = session.rounds_begun > session.round and not session.round_failed
-            if interrupted or session.finished - session.round_base >= self.settings.every:
-                self._run(interrupted)
+            is_due = self.session.finished - self.state.finished >= self.settings.every
+            if self.state.is_interrupted or is_due:
+                self._run()
 
-    def _run(self, interrupted: bool) -> None:
+    def _run(self) -> None:
         """Run one round; repeat an interrupted one with the sentences that it began with."""
-        session, settings = self.session, self.settings
-        self._training = True
+        self._training, repeats = True, self.state.is_interrupted
+        if not repeats:
+            self._begin()
         try:
-            number = session.rounds_begun if interrupted else session.begin_round()
-            config, folder = settings.folder / f"round-{number}.toml", settings.model(number)
-            if not (interrupted and config.is_file()):
-                self._write(number, config)
+            config, folder = self._config_file(self.state.begun), self.settings.model(self.state.begun)
+            if not (repeats and config.is_file()):
+                self._write(config)
             said = self._train(config, folder)
             if said is None:
-                self._on_trained(number, folder)
+                self._on_trained(folder)
         except (HyperspanError, OSError) as error:
             said = str(error)
         except Exception as error:  # labelling continues after any error
             said = f"{type(error).__name__}: {error}"
-        finally:
-            self._training = False
-        if said is not None and not self._closing.is_set():
-            self._message = said
-            with suppress(OSError):  # disk full: the round counts as interrupted and is tried again
-                session.fail_round()
+        self._training = False
+        if said is None:
+            self._keep(round=self.state.begun)
+        elif not self._closing.is_set():
+            self._keep(failure=said or "its log says why")
 
-    def _write(self, number: int, config: Path) -> None:
+    def _begin(self) -> None:
+        """Count a new round; the files of earlier ones stay, also those of another session."""
+        state, session, number = self.state, self.session, self.state.begun + 1
+        while self._config_file(number).exists():
+            number += 1
+        start = state.start if session.model == str(self.settings.model(state.round)) else session.model
+        self._keep(start=start, begun=number, finished=session.finished, failure="")
+
+    def _keep(self, **changes: Any) -> None:
+        self.state = evolve(self.state, **changes)
+        with suppress(OSError):  # disk full: what is not kept is done again when the session is opened again
+            self.state.write(self.settings.folder)
+
+    def _config_file(self, number: int) -> Path:
+        return self.settings.folder / f"round-{number}.toml"
+
+    def _write(self, config: Path) -> None:
         """Write the sentences of a round, and last its configuration."""
-        self.settings.folder.mkdir(exist_ok=True)
         documents, held_out = split_labelled(self.session, hold_out=not self.settings.dev)
         names = [config.with_suffix(f".{part}.jsonl") for part in ("train", "dev")]
         for name, part in zip(names, (documents, held_out) if held_out else (documents,), strict=False):
@@ -153,8 +211,7 @@ class TrainingRounds:
 
     def _start(self, documents: Sequence[Document]) -> tuple[str, int | str]:
         """The model that a round starts from, which is the current drafting model, and the maximum mention width."""
-        session = self.session
-        folder = self.settings.model(session.round) if session.is_own_model else folder_of(session.model)
+        folder = folder_of(self.session.model)
         width = Config.of_model(folder).model.max_width
         widths = (m.end - m.start for document in documents for words in document.sentences for m in words.mentions)
         return str(folder), width if width == "n" else max(width, *widths, 1)

@@ -1,12 +1,13 @@
 """A labelling session: the state that results from replaying the events of its log.
 
-The log is the only storage: opening it again restores the session. :mod:`hyperspan.labelling.output` derives the
-output from it.
+The log has what a person decided, and it is the only storage: opening it again restores the session.
+:mod:`hyperspan.labelling.output` derives the output from it.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,19 +38,14 @@ class UnknownItemError(InputError):
 class LabellingSession:
     """The state of a session and its log. Every method may be called from any thread."""
 
-    def __init__(self, log: EventLog, texts: LabellingTexts, annotator: str = ""):
-        self.log, self.texts, self.annotator = log, texts, annotator
+    def __init__(self, log: EventLog, texts: LabellingTexts, model: str, annotator: str = ""):
+        self.log, self.texts, self.model, self.annotator = log, texts, model, annotator
         self.lock = threading.RLock()
         self.labels: list[str] = list(log.header["labels"])
         self.order: list[str] = []
-        self.model, self.round = str(log.header["model"]), 0
-        self._redrafts = 0
-        """How often all drafts may have changed, because another model was loaded or a label was added."""
-        self.is_own_model = False
-        """Whether the drafting model comes from a training round."""
-        self.rounds_begun = self.round_base = 0
-        """The number of training rounds, and of sentences finished when the last of them began."""
-        self.round_failed = False
+        self._redrafts = time.time_ns() // 1_000_000
+        """The time of opening, when a model may draft that a page has not seen; one more whenever all drafts may have
+        changed since, because another model was loaded or a label was added."""
         self.changed: set[int] = set()
         """Documents whose sentences have changed since the last snapshot."""
         self._sizes = {item.id: (item.document, item.size) for item in texts.items(0)}
@@ -73,7 +69,9 @@ class LabellingSession:
         return states[-1] if states else NEW_ITEM
 
     def revision(self, item: str) -> int:
-        """A number that grows with every decision about a sentence, and when a new model or label changes drafts."""
+        """A number that grows with every decision about a sentence, when a new model or label changes drafts, and when
+        the session is opened again.
+        """
         return self._events.get(item, 0) + self._redrafts
 
     def check_item(self, item: str) -> None:
@@ -175,22 +173,11 @@ class LabellingSession:
             if order != self.order:
                 self._record({"event": "queue", "items": order})
 
-    def use_model(self, name: str, round_: int | None = None) -> None:
-        """Draft with another model from now on; `round_` is its training round, None for a given model."""
+    def use_model(self, name: str) -> None:
+        """Draft with another model from now on."""
         with self.lock:
-            self._record({"event": "model", "model": name, "round": round_, "time": _now()})
-
-    def begin_round(self) -> int:
-        """Begin a training round, and return its number."""
-        with self.lock:
-            number = self.rounds_begun + 1
-            self._record({"event": "round", "round": number, "finished": self.finished, "time": _now()})
-            return number
-
-    def fail_round(self) -> None:
-        """Record that the last training round failed."""
-        with self.lock:
-            self._record({"event": "failed-round", "round": self.rounds_begun, "time": _now()})
+            self.model = name
+            self._redrafts += 1
 
     def reorder(self, items: Sequence[str]) -> None:
         """Reorder the open sentences of the queue, after the others; unlisted ones come last."""
@@ -224,14 +211,6 @@ class LabellingSession:
             case "queue":
                 self.order = list(event["items"])
                 self.check_order()
-            case "model":
-                self.model, self.is_own_model = event["model"], event["round"] is not None
-                self.round = self.round if event["round"] is None else event["round"]
-                self._redrafts += 1
-            case "round":
-                self.rounds_begun, self.round_base, self.round_failed = event["round"], event["finished"], False
-            case "failed-round":
-                self.round_failed = True
             case other:
                 raise ValueError(f"an unknown event {other!r}")
 
@@ -244,35 +223,37 @@ class LabellingSession:
         self.changed.add(self._sizes[item][0])
 
 
-def open_session(
-    output: Path, texts: LabellingTexts, *, model: str, tokenizer: Tokenizer, labels: Sequence[str], annotator: str = ""
-) -> LabellingSession:
-    """Open the session of an output: a new one, or the existing one, with missing labels added."""
-    log_path = log_of(output)
-    if output.exists() and not log_path.exists():
+def open_log(output: Path) -> EventLog:
+    """The log of an output, which no other process can open meanwhile: a new one, or that of its session."""
+    log = EventLog(log_of(output))
+    if not log.header and output.exists():
+        log.close()
         raise OutputExistsError(f"{output} exists, and no labelling session has written it; choose another output")
+    return log
+
+
+def open_session(
+    log: EventLog,
+    texts: LabellingTexts,
+    *,
+    model: str,
+    tokenizer: Tokenizer,
+    labels: Sequence[str],
+    annotator: str = "",
+) -> LabellingSession:
+    """The session of a log: a new one, or the existing one, with missing labels added."""
     for label in labels:
         check_label(label)
     if CONTROL_CHARACTERS.search(annotator):
         raise InputError(f"the annotator {annotator[:60]!r} has characters that cannot be shown; leave them out")
-    header = {
-        "model": model,
-        "annotator": annotator,
-        "labels": list(labels),
-        "texts": texts.fingerprint,
-        "tokens": texts.token_fingerprint,
-        "tokenizer": tokenizer.name,
-        "time": _now(),
-    }
-    log = EventLog(log_path, header)
-    try:
-        _check_same_texts(log, texts, output)
-        session = LabellingSession(log, texts, annotator)
-        for label in labels:
-            session.add_label(label)
-    except BaseException:
-        log.close()
-        raise
+    if not log.header:
+        header = {"model": model, "annotator": annotator, "labels": list(labels), "tokenizer": tokenizer.name}
+        prints = {"texts": texts.fingerprint, "tokens": texts.token_fingerprint}
+        log.begin(header | prints | {"time": _now()})
+    _check_same_texts(log, texts)
+    session = LabellingSession(log, texts, model, annotator)
+    for label in labels:
+        session.add_label(label)
     return session
 
 
@@ -291,7 +272,8 @@ def check_label(label: str) -> None:
         raise InputError(f"the label {label[:60]!r} has characters that cannot be shown; leave them out")
 
 
-def _check_same_texts(log: EventLog, texts: LabellingTexts, output: Path) -> None:
+def _check_same_texts(log: EventLog, texts: LabellingTexts) -> None:
+    output = log.path.with_suffix("")
     if log.header["texts"] != texts.fingerprint:
         raise InputError(
             f"{output} was labelled on other texts than those given now; give the same files in the same order, or choose another "

@@ -16,10 +16,10 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.labelling.decisions import DONE, OPEN, Decision, ItemState
 from hyperspan.labelling.drafts import NO_DRAFT, Draft, Drafter
-from hyperspan.labelling.log import peek_header
+from hyperspan.labelling.log import EventLog
 from hyperspan.labelling.output import Snapshot
-from hyperspan.labelling.rounds import RoundSettings, TrainingRounds
-from hyperspan.labelling.session import LabellingSession, log_of, open_session
+from hyperspan.labelling.rounds import RoundSettings, RoundState, TrainingRounds
+from hyperspan.labelling.session import LabellingSession, open_log, open_session
 from hyperspan.labelling.suggestions import CRITERIA, rank
 from hyperspan.labelling.texts import LabellingTexts, QueueItem, span_of
 from hyperspan.runtime.annotator import Annotator
@@ -45,16 +45,22 @@ class LabellingDesk:
         self.session, self.drafter, self.snapshot, self._by = session, drafter, snapshot, by
         self.items: dict[str, QueueItem] = {item.id: item for item in session.texts.items(drafter.annotator.context)}
         self._drafts: OrderedDict[object, Draft] = OrderedDict()
+        self._on_model: Callable[[str, Annotator], None] = lambda *_: None
         self.rounds = TrainingRounds(session, rounds, self._use_round) if rounds is not None else None
 
-    def _use_round(self, number: int, folder: Path) -> None:
+    def on_model(self, use: Callable[[str, Annotator], None]) -> None:
+        """Call `use` with the name of each model that drafts from now on, and the model."""
+        self._on_model = use
+
+    def _use_round(self, folder: Path) -> None:
         """Draft with the model of a training round from now on, and reorder the open sentences by it."""
         drafter = evolve(self.drafter, name=str(folder), annotator=load(folder))
         items = {item.id: item for item in self.session.texts.items(drafter.annotator.context)}
         with self.session.lock:
-            self.session.use_model(drafter.name, number)
+            self.session.use_model(drafter.name)
             self.drafter, self.items = drafter, items
             self._drafts.clear()
+        self._on_model(drafter.name, drafter.annotator)
         if order := list(reranked(self.session, drafter.annotator, self._by)):
             self.session.reorder(order)
 
@@ -74,7 +80,7 @@ class LabellingDesk:
             found: dict[str, Any] = {
                 "annotator": session.annotator,
                 "model": session.model,
-                "round": session.round,
+                "round": self.rounds.state.round if self.rounds is not None else 0,
                 "labels": list(session.labels),
                 "progress": session.progress(),
                 "draft": session.draft_agreement(),
@@ -201,37 +207,45 @@ def open_desk(
     if settings.rounds is not None:
         settings.rounds.check()
     annotator = load(name, device)
-    tokenizer = _tokenizer(settings.output, annotator)
-    texts = LabellingTexts.read(given, tokenizer, problems, keep_mentions=settings.offers_given)
-    labels = settings.labels or _labels(annotator, texts if settings.offers_given else None)
-    session = open_session(
-        settings.output, texts, model=name, tokenizer=tokenizer, labels=labels, annotator=settings.annotator
-    )
-    wanted = settings.count
-    if wanted is None or len(session.order) < wanted:
-        session.set_order(ranked(session, annotator, settings.by, wanted, on_words), wanted)
-    if (newest := _newest_round(session, name, settings.rounds)) is not None:
-        name, annotator = str(newest), load(newest, device)
-        session.use_model(name, session.round)
-    else:
-        session.use_model(name)
+    log = open_log(settings.output)
+    try:
+        session = _opened(log, name, annotator, given, settings, problems)
+        wanted = settings.count
+        if wanted is None or len(session.order) < wanted:
+            session.set_order(ranked(session, annotator, settings.by, wanted, on_words), wanted)
+        if (newest := _newest_round(session, settings.rounds)) is not None:
+            name, annotator = str(newest), load(newest, device)
+            session.use_model(name)
+    except BaseException:
+        log.close()
+        raise
     snapshot = Snapshot(session, settings.output, lambda error: print(f"hyperspan: {error}", file=sys.stderr))
     drafter = Drafter(name, annotator, settings.offers_given)
     return LabellingDesk(session, drafter, snapshot, settings.rounds, settings.by)
 
 
-def _newest_round(session: LabellingSession, name: str, rounds: RoundSettings | None) -> Path | None:
-    """The model that drafted last, if it was trained here and the same initial model is requested."""
-    if rounds is None or not session.is_own_model or name != session.log.header["model"]:
+def _opened(
+    log: EventLog,
+    name: str,
+    annotator: Annotator,
+    given: Iterable[str | Document],
+    settings: LabellingSettings,
+    problems: Problems,
+) -> LabellingSession:
+    """The session of a log, with the tokenizer that it began with, so that its tokens stay the same."""
+    tokenizer = Tokenizer(str(log.header["tokenizer"])) if log.header else annotator.model.tokenizer
+    texts = LabellingTexts.read(given, tokenizer, problems, keep_mentions=settings.offers_given)
+    labels = settings.labels or _labels(annotator, texts if settings.offers_given else None)
+    return open_session(log, texts, model=name, tokenizer=tokenizer, labels=labels, annotator=settings.annotator)
+
+
+def _newest_round(session: LabellingSession, rounds: RoundSettings | None) -> Path | None:
+    """The model of the last training round, if the rounds began with the model that is requested."""
+    if rounds is None:
         return None
-    folder = rounds.model(session.round)
-    return folder if (folder / "config.toml").is_file() else None
-
-
-def _tokenizer(output: Path, annotator: Annotator) -> Tokenizer:
-    """The tokenizer of an existing session, so that its tokens stay the same; otherwise the model's."""
-    header = peek_header(log_of(output))
-    return Tokenizer(str(header["tokenizer"])) if header is not None else annotator.model.tokenizer
+    state = RoundState.read(rounds.folder, session)
+    folder = rounds.model(state.round)
+    return folder if state.start == session.model and (folder / "config.toml").is_file() else None
 
 
 def _labels(annotator: Annotator, texts: LabellingTexts | None) -> list[str]:

@@ -17,6 +17,7 @@ from hyperspan.types import (
     RankedMentions,
     Sentence,
     SentenceAlternatives,
+    longest_first,
     trusted_document,
     trusted_sentence,
 )
@@ -69,7 +70,7 @@ def _alternatives(text: str, sentence: Sentence, found: SentencePrediction) -> S
 
 
 def _candidates(text: str, sentence: Sentence, found: SentencePrediction) -> list[Mention]:
-    in_order = sorted(found.candidates, key=lambda one: (one.start, -one.end, one.label, one.fragments))
+    in_order = sorted(found.candidates, key=longest_first)
     return [by_characters(mention, sentence.offsets, text) for mention in in_order]
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
 from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.runtime.documents import assemble
 from hyperspan.serve.offsets import Offsets
-from hyperspan.types import Document, Mention, SentenceAlternatives
+from hyperspan.types import Document, Mention, SentenceAlternatives, longest_first
 
 if TYPE_CHECKING:
     from hyperspan.runtime.documents import SentencePrediction
@@ -63,7 +63,9 @@ def hypergraph(
 def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict[str, Any]:
     given = offsets.given
     record: dict[str, Any] = {
-        "mentions": [_mention(mention, offsets, probabilities) for mention in in_order(document.mentions)],
+        "mentions": [
+            _mention(mention, offsets, probabilities) for mention in sorted(document.mentions, key=longest_first)
+        ],
         "sentences": [
             {
                 "start": given(sentence.offsets[0][0]),
@@ -90,11 +92,6 @@ def _domain(fit: DomainFit) -> dict[str, Any]:
         "better_model": fit.better_model or None,
         "note": fit.note or None,
     }
-
-
-def in_order(mentions: Iterable[Mention]) -> list[Mention]:
-    """The mentions in the order of responses: by start, the longest first, then by label."""
-    return sorted(mentions, key=lambda mention: (mention.start, -mention.end, mention.label, mention.fragments))
 
 
 def _mention(mention: Mention, offsets: Offsets, probabilities: bool) -> dict[str, Any]:

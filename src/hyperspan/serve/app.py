@@ -50,6 +50,7 @@ def create_app(
     service = Service(settings or Settings(), annotators)
     labelling: tuple[Route, ...] = ()
     if desk is not None:
+        desk.on_model(service.use)
         labelling = (*LabelRoutes(service, desk).listed, Route("/label", page("label.html")))
     routes = Routes(service, labelling)
 

@@ -43,11 +43,12 @@ SETS_A_SENTENCE = 50
 class BatchJob:
     """The sentences of one request, and the predictions so far."""
 
-    model: str
+    name: str
+    """The name of the model, for metrics."""
+    annotator: Annotator
     sentences: Sequence[Sentence]
     options: DecodingOptions
-    constraints: Mapping[int, Constraints]
-    max_width: int | None = None
+    constraints: Mapping[int, Constraints] = field(default_factory=dict)
     done: Future[list[SentencePrediction]] = field(default_factory=Future)
     found: list[SentencePrediction] = field(default_factory=list)
 
@@ -62,7 +63,7 @@ class BatchJob:
         return self.work[len(self.found)] > MAX_SLICE
 
     def _work(self, words: int) -> float:
-        return words * max(1.0, min(words, self.max_width or words) / USUAL_WIDTH)
+        return words * max(1.0, min(words, self.annotator.model.max_width or words) / USUAL_WIDTH)
 
 
 @dataclass
@@ -93,8 +94,8 @@ class JobSlice:
 class Batcher:
     """The waiting jobs, and the thread that computes them."""
 
-    def __init__(self, annotators: Mapping[str, Annotator], max_queued: int, metrics: Metrics):
-        self.annotators, self.max_queued, self.metrics = annotators, max_queued, metrics
+    def __init__(self, max_queued: int, metrics: Metrics):
+        self.max_queued, self.metrics = max_queued, metrics
         self.speed = 10_000.0
         """Recent words per second."""
         self._waiting: deque[BatchJob] = deque()
@@ -230,7 +231,7 @@ class Batcher:
             for index, known in job.constraints.items()
             if parts[0].first <= index < parts[0].last
         }
-        return iter(self.annotators[job.model].find(sentences, job.options, constraints))
+        return iter(job.annotator.find(sentences, job.options, constraints))
 
     def _complete(self, part: JobSlice, found: list[SentencePrediction], error: BaseException | None = None) -> None:
         """Store the predictions, complete the job's future, or put the job at the end of the queue."""
@@ -252,14 +253,14 @@ class Batcher:
         self.metrics.batch_jobs.observe(len(parts))
         self.metrics.batch_words.observe(words)
         self.metrics.batch_seconds.observe(seconds)
-        self.metrics.words.add(words, parts[0].job.model)
+        self.metrics.words.add(words, parts[0].job.name)
         now = sum(part.work for part in parts) / max(seconds, 1e-6)
         self.speed = 0.8 * self.speed + 0.2 * now
 
 
 def _round(jobs: Sequence[BatchJob]) -> list[JobSlice]:
     """Slices of the job that has waited longest, and of those with the same model that got least so far."""
-    first, *others = (job for job in jobs if job.model == jobs[0].model)
+    first, *others = (job for job in jobs if job.annotator is jobs[0].annotator)
     others.sort(key=lambda job: job.size - job.left)
     parts = [JobSlice(job, len(job.found), len(job.found)) for job in (first, *others)]
     budget, taken = float(ROUND), 1.0

@@ -111,20 +111,25 @@ class Service:
         try:
             models = self._given or load_models(self._folders, self.settings.device, self.settings.precision)
             for served in models:
-                served.annotator(WARM_UP)
-                served.annotator.domain_fit(WARM_UP)
+                _warm_up(served)
         except EXIT_EXCEPTIONS:
             raise
         except BaseException as error:  # native code raises more than Exception
             self.failure = error
             return
         gc.freeze()  # exempt existing objects from garbage collection, which would halt all threads
-        annotators = {served.name: served.annotator for served in models}
         with self._changing:
             if self.draining:
                 return
             self.models = {served.name: served for served in models}
-            self.batcher = Batcher(annotators, self.settings.max_queued_words, self.metrics)
+            self.batcher = Batcher(self.settings.max_queued_words, self.metrics)
+
+    def use(self, name: str, annotator: Annotator) -> None:
+        """Answer with another model from now on; work that was accepted ends with the one before."""
+        served = Served(name, annotator)
+        _warm_up(served)
+        with self._changing:
+            self.models = {name: served}
 
     @property
     def is_ready(self) -> bool:
@@ -294,7 +299,7 @@ class Service:
             documents,
             offsets,
             [annotator.domain_fit(text) for text in texts],
-            BatchJob(served.name, sentences, options, constraints, annotator.model.max_width),
+            BatchJob(served.name, annotator, sentences, options, constraints),
         )
 
     async def _computed(self, job: BatchJob, call: Call, wait: bool) -> list[Any]:
@@ -340,6 +345,11 @@ class Service:
     def _count(self, more: int) -> None:
         with self._changing:
             self._with_texts += more
+
+
+def _warm_up(served: Served) -> None:
+    served.annotator(WARM_UP)
+    served.annotator.domain_fit(WARM_UP)
 
 
 def answer_size(texts: Sequence[str], asked: Options) -> int:
