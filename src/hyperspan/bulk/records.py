@@ -18,10 +18,10 @@ from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from hyperspan.bulk.inputs import BLOCK, Input, opened, readable, stamp_of
 from hyperspan.corpora.file_types import HEAD_BYTES, why_not_text
-from hyperspan.corpora.json_records import WrongValueError, shown, text_of
+from hyperspan.corpora.json_records import shown, text_of
 from hyperspan.corpora.json_values import value_of_line
 from hyperspan.corpora.jsonl import FORMAT, document_of_record
-from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
+from hyperspan.corpora.source import LONGEST_LINE, Problems, Source, WrongRecordError
 from hyperspan.corpora.tables import TABLES, Columns, Header, TableLines, document_of_row, read_header, rows_of
 from hyperspan.errors import EXIT_EXCEPTIONS, CorpusError, HyperspanError, InputError
 from hyperspan.types import Document
@@ -111,7 +111,7 @@ class Rejected:
     @staticmethod
     def because(error: BaseException, name: str, place: dict[str, int], record: Any = None) -> Rejected:
         """A record that could not be read."""
-        expected = isinstance(error, (WrongValueError, ValueError, HyperspanError))
+        expected = isinstance(error, (WrongRecordError, ValueError, HyperspanError))
         return Rejected(name, place, str(error) if expected else f"{type(error).__name__}: {error}", record)
 
     def to_json(self) -> dict[str, Any]:
@@ -287,12 +287,12 @@ def _tried(file: Input, place: dict[str, int], record: Any, read: Callable[[], _
 def document_of(record: Any, columns: Columns) -> Document:
     """The document of a record: hyperspan's format, or a text with an id, and the rest as metadata."""
     if not isinstance(record, dict):
-        raise WrongValueError(f"a record is {shown(record)}, but a JSON object is expected")
+        raise WrongRecordError(f"a record is {shown(record)}, but a JSON object is expected")
     if record.get("format") == FORMAT and columns.text == "text":
         return document_of_record(record, Problems())
     identifier = record.get(columns.id)
     if isinstance(identifier, (dict, list, bool)):
-        raise WrongValueError(f'"{columns.id}" is {shown(identifier)}, but a name or a number is expected')
+        raise WrongRecordError(f'"{columns.id}" is {shown(identifier)}, but a name or a number is expected')
     rest = {key: value for key, value in record.items() if key not in (columns.id, columns.text)}
     return Document(text_of(record, columns.text), id="" if identifier is None else str(identifier), metadata=rest)
 

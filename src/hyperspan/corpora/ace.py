@@ -24,7 +24,7 @@ from typing import Literal
 from xml.parsers import expat
 
 from hyperspan.corpora.documents import trimmed
-from hyperspan.corpora.source import Problems, Source, quoted
+from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Span
 
@@ -64,10 +64,8 @@ def read_ace(
         mentions: list[Mention] = []
         left_out: list[Mention] = []
         for annotation in annotated:
-            mention = annotation.mention(reading.text, label, problems)
-            if isinstance(mention, str):
-                problems.wrong(source.at(annotation.line), f"mention {annotation.id or 'without an ID'} {mention}")
-            else:
+            built = (annotation.mention, reading.text, label, problems)
+            for mention in problems.tried(source, annotation.line, *built):
                 (mentions if annotation.mention_type in wanted else left_out).append(mention)
         mentions = trimmed(mentions, reading.text, problems)
         if left_out:
@@ -147,8 +145,19 @@ class _Annotation:
     def fits(self, text: str) -> bool:
         return not any(place.unlike(text) for place in self.places.values())
 
-    def mention(self, text: str, label: str, problems: Problems) -> Mention | str:
-        """The mention, or an error message."""
+    def mention(self, text: str, label: str, problems: Problems) -> Mention:
+        if wrong := self._wrong(text):
+            raise WrongRecordError(f"mention {self.id or 'without an ID'} {wrong}")
+        spans = {name: span for name, place in self.places.items() if (span := place.span())}
+        (start, end), head = spans["extent"], spans.get("head")
+        if head and not start <= head[0] < head[1] <= end:
+            problems.note("head outside its mention left out")
+            head = None
+        name = f"{self.type}-{self.subtype}" if label == "subtype" and self.subtype else self.type
+        return Mention(start, end, name, head=head, id=self.id)
+
+    def _wrong(self, text: str) -> str:
+        """What is wrong with it, if anything."""
         if self.type not in TYPES:
             return f"is of an entity of type {quoted(self.type)}, but ACE has {', '.join(TYPES)}"
         if self.mention_type not in MENTION_TYPES:
@@ -158,13 +167,7 @@ class _Annotation:
         for name, place in self.places.items():
             if unlike := place.unlike(text):
                 return f"{unlike} (its {name}); check that both files are of the same release"
-        spans = {name: span for name, place in self.places.items() if (span := place.span())}
-        (start, end), head = spans["extent"], spans.get("head")
-        if head and not start <= head[0] < head[1] <= end:
-            problems.note("head outside its mention left out")
-            head = None
-        name = f"{self.type}-{self.subtype}" if label == "subtype" and self.subtype else self.type
-        return Mention(start, end, name, head=head, id=self.id)
+        return ""
 
 
 class _Apf:

@@ -29,7 +29,7 @@ from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.marking import MarkLabels, Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES, BRAT_PARTS
-from hyperspan.corpora.source import Problems, Source, quoted
+from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
 from hyperspan.errors import CorpusError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Span
@@ -122,43 +122,49 @@ def _entities(
 ) -> Iterator[tuple[int, str, Mention | None]]:
     """Yield each line, with the mention of a `T` line and None for others; skip lines that mark partial annotation."""
     ids: set[str] = set()
+
+    def entity(line: str) -> Mention | None:
+        mention = _mention(line, text, problems)
+        if mention.id in ids:
+            raise WrongRecordError(f"{mention.id} is the id of an earlier line too; give each its own")
+        ids.add(mention.id)
+        return None if marks.takes(mention, text) else trimmed([mention], text, problems)[0]
+
     for number, line in lines:
         if _OTHER.fullmatch(line):
             if not marks.owns(line):
                 yield number, line, None
             continue
-        mention = _mention(line, text, problems)
-        if isinstance(mention, str):
-            problems.wrong(annotations.at(number), mention)
-        elif mention.id in ids:
-            problems.wrong(annotations.at(number), f"{mention.id} is the id of an earlier line too; give each its own")
-        else:
-            ids.add(mention.id)
-            taken = marks.takes(mention, text)
-            if isinstance(taken, str):
-                problems.wrong(annotations.at(number), taken)
-            elif not taken:
-                [mention] = trimmed([mention], text, problems)
+        for mention in problems.tried(annotations, number, entity, line):
+            if mention is not None:
                 yield number, line, mention
 
 
-def _mention(line: str, text: str, problems: Problems) -> Mention | str:
-    """The mention of a `T` line, or an error message."""
+def _mention(line: str, text: str, problems: Problems) -> Mention:
+    """The mention of a `T` line."""
     match = _ENTITY.fullmatch(line)
     if match is None:
-        return f"expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found {quoted(line)}"
+        raise WrongRecordError(
+            f"expected id, tab, label and offsets, tab, text, such as 'T1<tab>PER 0 5<tab>Alice', but found {quoted(line)}"
+        )
     identifier, label, offsets, given = match.groups()
     listed = [(int(start), int(end)) for start, end in (pair.split(" ") for pair in offsets.split(";"))]
     spans = sorted(listed)
     if any(start >= end for start, end in spans) or any(right < left for (_, left), (right, _) in pairwise(spans)):
-        return f"{identifier} has the span {quoted(offsets)}, but each part must end after it starts, and none overlap another"
+        raise WrongRecordError(
+            f"{identifier} has the span {quoted(offsets)}, but each part must end after it starts, and none overlap another"
+        )
     if spans[-1][1] > len(text):
-        return f"{identifier} ends at {spans[-1][1]}, but the text has {len(text)} characters; offsets count Unicode code points"
+        raise WrongRecordError(
+            f"{identifier} ends at {spans[-1][1]}, but the text has {len(text)} characters; offsets count Unicode code points"
+        )
     unlike = _unlike(given, listed, text)
     if unlike == "space":
         problems.note("text of a mention differs from the document in white space")
     elif unlike:
-        return f"{identifier} is {quoted(given)}, but the text at {quoted(offsets)} reads {unlike}; offsets count Unicode code points"
+        raise WrongRecordError(
+            f"{identifier} is {quoted(given)}, but the text at {quoted(offsets)} reads {unlike}; offsets count Unicode code points"
+        )
     parts = joined(spans)
     if parts != listed:
         problems.note("parts of a mention sorted, and joined where they touch")
@@ -255,8 +261,10 @@ def _still_holds(line: str, text: str, mentions: frozenset[Mention]) -> bool:
 
 def _reading(line: str, text: str) -> list[Mention]:
     """The mention of a previously read `T` line, or none."""
-    mention = _mention(line, text, Problems())
-    return trimmed([mention], text, Problems()) if isinstance(mention, Mention) else []
+    try:
+        return trimmed([_mention(line, text, Problems())], text, Problems())
+    except WrongRecordError:
+        return []
 
 
 def _with_ids(mentions: list[Mention], taken: set[str], problems: Problems) -> list[Mention]:

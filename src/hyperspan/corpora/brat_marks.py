@@ -19,6 +19,7 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import without_space
 from hyperspan.corpora.marking import MarkLabels, forbidden_marks, regions_of, scope_of
+from hyperspan.corpora.source import WrongRecordError
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Span
 
 ATTRIBUTE = "Forbidden"
@@ -74,8 +75,8 @@ class BratMarks:
             else:
                 self.forbidden[mention] = None
 
-    def takes(self, mention: Mention, text: str) -> bool | str:
-        """Whether a text-bound marks a region or "only sure" annotation; or an error message."""
+    def takes(self, mention: Mention, text: str) -> bool:
+        """Whether a text-bound marks a region or "only sure" annotation."""
         if self.labels is None or mention.label not in (self.labels.region, self.labels.only_sure):
             return False
         if mention.label == self.labels.only_sure:
@@ -83,7 +84,7 @@ class BratMarks:
             return True
         types = self._types.get(mention.id)
         if self.regions and types != self.scope_types:
-            return (
+            raise WrongRecordError(
                 f"the region {mention.id} is annotated with {_listed(types)}, but an earlier one with {_listed(self.scope_types)}; "
                 "give all regions of a document the same types"
             )

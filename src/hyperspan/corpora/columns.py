@@ -30,7 +30,7 @@ from typing import IO, Any
 
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.losses import Losses, Lossy
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.corpora.tags import (
     LabelledSpan,
     Scheme,
@@ -370,41 +370,42 @@ class _Reader:
                 number += 1
                 draft = _Draft(block.begins_document or str(number))
             elif draft is not None:
-                self.read(block, draft)
+                self.add(block, draft)
             else:
                 number += 1
                 alone = _Draft(str(number))
-                if self.read(block, alone):
+                if self.add(block, alone):
                     yield alone.document()
         if draft is not None:
             yield draft.document()
 
-    def read(self, block: Block, draft: _Draft) -> bool:
+    def add(self, block: Block, draft: _Draft) -> bool:
         """Add a sentence to the draft, or report what is wrong with it."""
-        layout = self.layout
-        rows = block.rows()
-        for position, row in enumerate(rows):
+        for columns, sentence in self.problems.tried(self.source, block.first_line, self.sentence, block):
+            if block.comments:
+                self.problems.note("comment lines left out", block.comments)
+            if block.source is not None and draft.metadata.setdefault("source", block.source) is not block.source:
+                self.problems.note("only the first source of a document kept")
+            draft.sentences.append(sentence)
+            if self.layout.chunk is not None:
+                draft.chunks.append(list(columns[self.layout.chunk]))
+            return True
+        return False
+
+    def sentence(self, block: Block) -> tuple[Sequence[tuple[str, ...]], Sentence]:
+        """The columns of a block, and the sentence in them."""
+        layout, rows = self.layout, block.rows()
+        for line, row in enumerate(rows, start=block.first_line):
             if len(row) != layout.width or not row[layout.token]:
                 found = f"{len(row)} columns" if len(row) != layout.width else "no token"
                 what = f"{found} found, but {layout.width} columns with a token expected; correct the line"
-                self.problems.wrong(self.source.at(block.first_line + position), what)
-                return False
+                raise WrongRecordError(what, line)
         columns = list(zip(*rows, strict=True))
-        mentions = self.mentions(block, columns)
-        if mentions is None:
-            return False
-        if block.comments:
-            self.problems.note("comment lines left out", block.comments)
-        if block.source is not None and draft.metadata.setdefault("source", block.source) is not block.source:
-            self.problems.note("only the first source of a document kept")
         pos = columns[layout.pos] if layout.pos is not None else ()
         words = Sentence(columns[layout.token], tags=pos if set(pos) != {NOTHING} else ())
-        draft.sentences.append(words.with_mentions(mentions))
-        if layout.chunk is not None:
-            draft.chunks.append(list(columns[layout.chunk]))
-        return True
+        return columns, words.with_mentions(self.mentions(block, columns))
 
-    def mentions(self, block: Block, columns: Sequence[tuple[str, ...]]) -> list[Mention] | None:
+    def mentions(self, block: Block, columns: Sequence[tuple[str, ...]]) -> list[Mention]:
         mentions: list[Mention] = []
         for index in self.layout.tags:
             tags = columns[index]
@@ -418,8 +419,7 @@ class _Reader:
             if errors:
                 position, found = errors[0]
                 what = f"{found}, but {self.scheme} expected; correct it, or read it with --option scheme=NAME or --option repair=true"
-                self.problems.wrong(self.source.at(block.first_line + position), what)
-                return None
+                raise WrongRecordError(what, block.first_line + position)
             mentions += [Mention(start, end, label) for start, end, label in spans]
         return mentions
 

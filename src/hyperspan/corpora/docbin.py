@@ -22,8 +22,8 @@ from attrs import evolve
 from hyperspan.corpora.documents import SPACE_LEFT_OUT, by_characters, joined, with_sentences
 from hyperspan.corpora.json_records import NO_PROBABILITY, is_probability
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import LARGEST_TEXT, Problems, Source
-from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError, SpanError
+from hyperspan.corpora.source import LARGEST_TEXT, LEAVE_OUT, Problems, Source
+from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError
 from hyperspan.files import Target
 from hyperspan.text.sentences import sentence_spans
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -40,13 +40,10 @@ def read_docbin(source: Source, problems: Problems, *, spans_key: str | None = N
     try:
         docs = tokens.DocBin().from_bytes(_checked(source)).get_docs(vocab)
         for number, doc in enumerate(docs, start=1):
-            try:
-                document = _document(doc, spans_key, problems)
-            except SpanError as error:
-                place = source.at(f"document {number}")
-                problems.wrong(place, f"{error}; correct it or leave it out, as hyperspan convert --on-error skip does")
-            else:
-                yield document
+            place = f"document {number}"
+            yield from problems.tried(
+                source, place, _document, doc, spans_key, problems, remedy=LEAVE_OUT.format("document")
+            )
     except HyperspanError:
         raise
     except Exception as error:  # damaged data makes spaCy, msgpack and NumPy raise anything

@@ -16,7 +16,6 @@ from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
     ORDER,
     Record,
-    WrongValueError,
     distinct,
     documents_in,
     id_of,
@@ -31,7 +30,7 @@ from hyperspan.corpora.json_records import (
     write_records,
 )
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
@@ -107,7 +106,7 @@ def _mention(item: Any, problems: Problems) -> Mention:
         start, end = number_of(item, "start_offset"), number_of(item, "end_offset")
         return Mention(start, end, text_of(item, "label"), id=id_of(item.get("id")))
     if not _is_triple(item):
-        raise WrongValueError(f"a mention is {listed(item)}, but [start, end, label] is expected")
+        raise WrongRecordError(f"a mention is {listed(item)}, but [start, end, label] is expected")
     return Mention(*item)
 
 

@@ -29,7 +29,7 @@ from typing import Any
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import MENTION_LINE
-from hyperspan.corpora.source import Problems, Source, quoted
+from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -53,17 +53,8 @@ def read_four_lines(source: Source, problems: Problems, *, prefix: str = _GENIA)
     >>> [(mention.text, mention.label) for mention in sorted(document.mentions)]
     [('FOO', 'protein'), ('FOO gene', 'DNA')]
     """
-    count = 0
-    for group in _groups(source.lines()):
-        count += 1
-        try:
-            if group.wrong is not None:
-                raise group.wrong
-            document = _document(group, str(count), prefix, problems)
-        except _WrongLine as wrong:
-            problems.wrong(source.at(wrong.line), wrong.what)
-            continue
-        yield document
+    for count, group in enumerate(_groups(source.lines()), start=1):
+        yield from problems.tried(source, group.first, _document, group, str(count), prefix, problems)
 
 
 def write_four_lines(
@@ -111,12 +102,6 @@ def looks_like_four_lines(head: str) -> bool:
     return all(group.wrong is None and (not group.mentions or _are_mentions(group.mentions)) for group in whole)
 
 
-class _WrongLine(Exception):  # noqa: N818
-    def __init__(self, line: int, what: str):
-        super().__init__(line, what)
-        self.line, self.what = line, what
-
-
 @dataclass(slots=True)
 class _Group:
     """The lines of a sentence."""
@@ -128,7 +113,7 @@ class _Group:
     mentions: str = ""
     blank_lines: int = 0
     """The number of blank lines after the one that ends the sentence."""
-    wrong: _WrongLine | None = None
+    wrong: WrongRecordError | None = None
 
 
 def _groups(lines: Iterable[tuple[int, str]]) -> Iterator[_Group]:
@@ -176,14 +161,14 @@ def _size(block: Sequence[str]) -> int:
 def _group(block: Sequence[str], first: int, size: int) -> _Group:
     if len(block) < size:
         what = f"is blank, but the tags of the {len(_words(block[0]))} tokens before it are expected here; add them"
-        return _Group(first, block[0], wrong=_WrongLine(first + 1, what))
+        return _Group(first, block[0], wrong=WrongRecordError(what, first + 1))
     group = _Group(first, block[0], block[1] if size == 4 else None, block[size - 2])
     if not _is_blank(block[-1]):
         parts = "tokens, tags, mentions, a blank line" if size == 4 else "tokens, mentions, a blank line"
-        group.wrong = _WrongLine(
-            first + size - 1,
+        group.wrong = WrongRecordError(
             f"is {quoted(block[-1])}, but the sentence that begins in line {first} has {size} lines ({parts}), "
             "so that a blank line is expected here; add what is missing or remove what is too much",
+            first + size - 1,
         )
     return group
 
@@ -193,10 +178,12 @@ def _unfinished(block: Sequence[str], first: int, size: int) -> _Group:
     if len(block) == size - 1:
         return _group([*block, ""], first, size)
     what = f"is the last line, but the sentence that begins in line {first} has {size} lines; complete the file"
-    return _Group(first, block[0], wrong=_WrongLine(first + len(block) - 1, what))
+    return _Group(first, block[0], wrong=WrongRecordError(what, first + len(block) - 1))
 
 
 def _document(group: _Group, id: str, prefix: str, problems: Problems) -> Document:  # noqa: A002
+    if group.wrong is not None:
+        raise group.wrong
     known: dict[str, Any] = {}
     tokens, tags = _words(group.tokens), ()
     if group.tokens != " ".join(tokens):
@@ -233,18 +220,18 @@ def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[lis
     for item in mention_line.split("|"):
         match = _MENTION.fullmatch(item)
         if match is None:
-            raise _WrongLine(
-                line,
+            raise WrongRecordError(
                 f"has {quoted(item)} for a mention, but start,end TYPE or start,end,head_start,head_end TYPE is expected, "
                 "with | between mentions; correct it",
+                line,
             )
         start, end, label = int(match[1]), int(match[2]), match[5]
         head = (int(match[3]), int(match[4])) if match[3] else None
         if not start < end <= length or (head and not head[0] < head[1] <= length):
-            raise _WrongLine(
-                line,
+            raise WrongRecordError(
                 f"has the mention {quoted(item)}, but its sentence has {length} tokens, and 0 <= start < end <= {length} "
                 "is needed; `end` is exclusive",
+                line,
             )
         if label.startswith(prefix) and label != prefix:
             label = label[len(prefix) :]
@@ -309,7 +296,7 @@ def _says(mention_line: str, mentions: Iterable[Mention], prefix: str, length: i
     """Whether a line lists exactly these sorted mentions."""
     try:
         read, _ = _parsed(mention_line, prefix, length, 0)
-    except _WrongLine:
+    except WrongRecordError:
         return False
     return sorted(map(_place, read)) == [_place(mention) for mention in mentions]
 

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from xml.parsers import expat
 
 from hyperspan.corpora.documents import by_tokens, cut_at_mentions, joined, without_space
-from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
+from hyperspan.corpora.source import LONGEST_LINE, Problems, Source, WrongRecordError
 from hyperspan.text.sentences import sentence_of, token_spans
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, Span
@@ -109,10 +109,6 @@ class _Article:
     """The first line that makes it unreadable, and why."""
 
 
-class _Refused(Exception):  # noqa: N818
-    """Stops the parser from inside a callback."""
-
-
 class _Articles:
     """Collect articles in expat callbacks, without holding the whole file."""
 
@@ -146,7 +142,8 @@ class _Articles:
         """Whether more can be read after this chunk; an empty chunk is the end."""
         try:
             self.parser.Parse(chunk, not chunk)
-        except _Refused:
+        except WrongRecordError as error:  # raised in a callback, which stops the parser
+            self.problems.wrong(self.source.at(self.parser.CurrentLineNumber), str(error))
             return False
         except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings that expat cannot read
             reason = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else error
@@ -244,8 +241,7 @@ class _Articles:
 
     def _refuse(self, what: str) -> None:
         """Stop reading: the file is not GENIA XML, or it is dangerous."""
-        self.problems.wrong(self.source.at(self.parser.CurrentLineNumber), what)
-        raise _Refused
+        raise WrongRecordError(what)
 
 
 def _document(

@@ -12,8 +12,8 @@ from typing import Any
 
 from hyperspan.corpora.json_values import BLANK, json_values
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source
-from hyperspan.errors import InputError, SpanError
+from hyperspan.corpora.source import LEAVE_OUT, Problems, Source, T, WrongRecordError
+from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
@@ -26,35 +26,24 @@ NO_PROBABILITY = "score that is not from 0 to 1, and so no probability, left out
 """The note on scores of other programs."""
 
 
-class WrongValueError(Exception):
-    """A value in a record is not what its format requires; the message is the beginning of a sentence."""
-
-
 def documents_in(
     source: Source, problems: Problems, build: Callable[[Record], Iterable[Document]]
 ) -> Iterator[Document]:
     """Build documents from each record; a record that fails is a problem."""
-    for place, record in records(source, problems):
-        try:
-            documents = list(build(record))
-        except (WrongValueError, SpanError) as error:
-            wrong_record(problems, place, error)
-        else:
-            yield from documents
+    for documents in records(source, problems, lambda record: list(build(record))):
+        yield from documents
 
 
-def records(source: Source, problems: Problems) -> Iterator[tuple[str, Record]]:
-    """Yield place and content of every JSON object of a source; other values are problems."""
-    for place, value in json_values(source, problems):
-        if isinstance(value, dict):
-            yield place, value
-        else:
-            wrong_record(problems, place, WrongValueError(f"a record is {shown(value)}, but a JSON object is expected"))
+def records(source: Source, problems: Problems, build: Callable[[Record], T]) -> Iterator[T]:
+    """Yield what is built from every JSON object of a source; other values, and what fails, are problems."""
 
+    def built(value: object) -> T:
+        if not isinstance(value, dict):
+            raise WrongRecordError(f"a record is {shown(value)}, but a JSON object is expected")
+        return build(value)
 
-def wrong_record(problems: Problems, place: str, error: WrongValueError | SpanError) -> None:
-    reason = str(error) if len(str(error)) <= 400 else f"{str(error)[:200]} … {str(error)[-100:]}"
-    problems.wrong(place, f"{reason}; correct the record or leave it out, as hyperspan convert --on-error skip does")
+    for line, value in json_values(source, problems):
+        yield from problems.tried(source, line, built, value, remedy=LEAVE_OUT.format("record"))
 
 
 def shown(value: object) -> str:
@@ -77,10 +66,10 @@ def value_of(record: Mapping[str, Any], key: str, kind: type, name: str) -> Any:
     """The value of a required key, checked for its type; `name` describes it in messages."""
     if key not in record:
         found = ", ".join(map(shown, list(record)[:8])) or "none"
-        raise WrongValueError(f'the key "{key}" is missing, its keys are {found}')
+        raise WrongRecordError(f'the key "{key}" is missing, its keys are {found}')
     value = record[key]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+        raise WrongRecordError(f'"{key}" is {shown(value)}, but {name} is expected')
     return value
 
 
@@ -104,7 +93,7 @@ def finite_of(record: Mapping[str, Any], key: str, name: str = "a number") -> fl
     with suppress(OverflowError):  # an integer too large for a float
         if type(value) in {int, float} and isfinite(value):
             return float(value)
-    raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+    raise WrongRecordError(f'"{key}" is {shown(value)}, but {name} is expected')
 
 
 def probability_of(record: Mapping[str, Any], key: str) -> float | None:
@@ -113,7 +102,7 @@ def probability_of(record: Mapping[str, Any], key: str) -> float | None:
     value = finite_of(record, key, name)
     if value is None or is_probability(value):
         return value
-    raise WrongValueError(f'"{key}" is {shown(value)}, but {name} is expected')
+    raise WrongRecordError(f'"{key}" is {shown(value)}, but {name} is expected')
 
 
 def is_probability(value: float) -> bool:
@@ -132,7 +121,7 @@ def objects_of(record: Mapping[str, Any], key: str) -> list[Record]:
 
 def as_object(value: object, where: str) -> Record:
     if not isinstance(value, dict):
-        raise WrongValueError(f"an element {where} is {shown(value)}, but a JSON object is expected")
+        raise WrongRecordError(f"an element {where} is {shown(value)}, but a JSON object is expected")
     return value
 
 
@@ -140,7 +129,7 @@ def strings_of(record: Mapping[str, Any], key: str) -> list[str]:
     values = list_of(record, key)
     for value in values:
         if not isinstance(value, str):
-            raise WrongValueError(f'"{key}" holds {shown(value)}, but only strings are expected')
+            raise WrongRecordError(f'"{key}" holds {shown(value)}, but only strings are expected')
     return values
 
 
@@ -150,7 +139,7 @@ def check_keys(record: Mapping[str, Any], allowed: Collection[str], what: str) -
         if key not in allowed:
             close = get_close_matches(key, allowed, 1)
             meant = f'did you mean "{close[0]}"?' if close else f"it knows {', '.join(allowed)}"
-            raise WrongValueError(f"{what} has the unknown key {shown(key)}, {meant}")
+            raise WrongRecordError(f"{what} has the unknown key {shown(key)}, {meant}")
 
 
 def distinct(mentions: Sequence[Mention], problems: Problems) -> list[Mention]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import IO, Any
 
-from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
+from hyperspan.corpora.source import LEAVE_OUT, LONGEST_LINE, Problems, Source
 
 CHUNK = 1 << 18
 """How many bytes of an array are read at a time; values may be longer."""
@@ -27,15 +27,15 @@ class _NoJsonError(Exception):
         """Whether it could become JSON if more characters followed."""
 
 
-def json_values(source: Source, problems: Problems) -> Iterator[tuple[str, Any]]:
-    """Yield place and content of the values of an array, or of consecutive objects, one at a time.
+def json_values(source: Source, problems: Problems) -> Iterator[tuple[int | str, Any]]:
+    """Yield line and content of the values of an array, or of consecutive objects, one at a time.
 
     An error in an array stops reading; after an error in an object, reading continues at the next object.
 
     >>> import io
     >>> source = Source("made.json", stream=io.BytesIO(b'[{"a": 1},\\n {"a": 2}]'))
     >>> list(json_values(source, Problems()))
-    [('made.json:1 (record 1)', {'a': 1}), ('made.json:2 (record 2)', {'a': 2})]
+    [('1 (record 1)', {'a': 1}), ('2 (record 2)', {'a': 2})]
     """
     decoder = json.JSONDecoder(parse_constant=lambda name: problems.note(f"{name} read as null"))
     with source.open() as stream:
@@ -85,7 +85,7 @@ class _ArrayReader:
         self.complete = False
         self.undecodable = ""  # why the bytes after the window cannot be decoded
 
-    def values(self, first: bytes) -> Iterator[tuple[str, Any]]:
+    def values(self, first: bytes) -> Iterator[tuple[int | str, Any]]:
         self._append(first)
         try:
             self._next_character()
@@ -98,9 +98,9 @@ class _ArrayReader:
             remedy = "correct it there, otherwise the rest of the array cannot be read"
             if self.undecodable and len(self.window) - self.position <= NEARLY_ALL:
                 remedy = f"the bytes there are not UTF-8 text ({self.undecodable}), so convert the file to UTF-8"
-            self.problems.wrong(self._place(), f"{error}; {remedy}")
+            self.problems.wrong(self.source.at(self._place()), f"{error}; {remedy}")
 
-    def _elements(self) -> Iterator[tuple[str, Any]]:
+    def _elements(self) -> Iterator[tuple[int | str, Any]]:
         if self._next_character() == "]":
             self.position += 1
             return
@@ -165,9 +165,9 @@ class _ArrayReader:
         self.line += self.window.count("\n", self.counted, self.position)
         self.counted = max(self.counted, self.position)
 
-    def _place(self) -> str:
+    def _place(self) -> int | str:
         self._count()
-        return self.source.at(f"{self.line} (record {self.number})" if self.number else self.line)
+        return f"{self.line} (record {self.number})" if self.number else self.line
 
     def _here(self) -> str:
         return self.window[self.position : self.position + 20]
@@ -175,7 +175,7 @@ class _ArrayReader:
 
 def _objects(
     source: Source, lines: Iterable[tuple[int, bytes]], problems: Problems, decoder: json.JSONDecoder
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[int | str, Any]]:
     """Objects on one line each, or over several lines of which only the first and last begin with a brace."""
     start, held, size = 0, list[str](), 0
     complained = False  # only the first of several lines outside objects is reported
@@ -207,7 +207,7 @@ def _objects(
                     _no_json(problems, source.at(number), error)
                 continue
             if end == len(content):
-                yield source.at(number), value
+                yield number, value
             else:
                 yield from _values_of(source, number, [content], problems, decoder)
         elif content and not complained:
@@ -222,7 +222,7 @@ def _objects(
 
 def _values_of(
     source: Source, line: int, held: list[str], problems: Problems, decoder: json.JSONDecoder
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[int | str, Any]]:
     """The values, usually one, in the buffered lines."""
     text, position, counted = "".join(held).rstrip(BLANK), 0, 0
     while position < len(text):
@@ -234,11 +234,11 @@ def _values_of(
         except _NoJsonError as error:
             _no_json(problems, source.at(line + text.count("\n", counted, error.position)), error)
             return
-        yield source.at(line), value
+        yield line, value
 
 
 def _no_json(problems: Problems, place: str, error: _NoJsonError) -> None:
-    problems.wrong(place, f"{error}; correct the record or leave it out, as hyperspan convert --on-error skip does")
+    problems.wrong(place, f"{error}; {LEAVE_OUT.format('record')}")
 
 
 def _decoded(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any, int]:

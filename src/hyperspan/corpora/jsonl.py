@@ -28,7 +28,6 @@ from attrs import evolve
 from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
     Record,
-    WrongValueError,
     check_keys,
     distinct,
     documents_in,
@@ -46,7 +45,7 @@ from hyperspan.corpora.json_records import (
 )
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import metadata_record
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span
 
@@ -186,14 +185,14 @@ def _mention_record(mention: Mention) -> Record:
 
 
 def document_of_record(record: Record, problems: Problems) -> Document:
-    """The document of a JSON object in hyperspan's format; raises WrongValueError or SpanError if it is invalid."""
+    """The document of a JSON object in hyperspan's format; raises WrongRecordError or SpanError if it is invalid."""
     check_keys(record, DOCUMENT_KEYS, "a document")
     if record.get("format", FORMAT) != FORMAT:
-        raise WrongValueError(f'"format" is {shown(record["format"])}, but "{FORMAT}" is expected')
+        raise WrongRecordError(f'"format" is {shown(record["format"])}, but "{FORMAT}" is expected')
     if record.get("version", VERSION) != VERSION:
-        raise WrongValueError(f'"version" is {shown(record["version"])}, but this hyperspan reads version {VERSION}')
+        raise WrongRecordError(f'"version" is {shown(record["version"])}, but this hyperspan reads version {VERSION}')
     if "format" not in record and "mentions" not in record:
-        raise WrongValueError('the key "mentions" is missing, and no "format" says that there are none')
+        raise WrongRecordError('the key "mentions" is missing, and no "format" says that there are none')
     text = text_of(record, "text")
     mentions = [_mention(value, len(text), "characters") for value in _objects(record, "mentions")]
     sentences = [_sentence(value, text) for value in _objects(record, "sentences")]
@@ -230,7 +229,7 @@ def _sentence(record: Record, text: str) -> Sentence:
         offsets = [_token_span(value, text) for value in given]
         tokens = [value[2] if len(value) == 3 else text[value[0] : value[1]] for value in given]
     elif not set(map(type, given)) <= {str}:
-        raise WrongValueError('"tokens" are neither all strings nor all spans like [0, 4]')
+        raise WrongRecordError('"tokens" are neither all strings nor all spans like [0, 4]')
     mentions = [
         _mention(value, len(tokens), "tokens")
         for value in (*_objects(record, "mentions"), *_objects(record, "duplicates"))
@@ -246,7 +245,7 @@ def _token_span(value: object, text: str) -> Span:
         case [start, end, *rest] if type(start) is int and type(end) is int and len(rest) <= 1:
             if 0 <= start <= end <= len(text) and all(isinstance(token, str) for token in rest):
                 return start, end
-    raise WrongValueError(
+    raise WrongRecordError(
         f"a token is {listed(value)}, but a span within the text's {len(text)} characters is expected, such as [0, 4]"
     )
 
@@ -276,7 +275,7 @@ def _span(value: object, what: str, length: int, unit: str) -> Span:
     match value:
         case [start, end] if type(start) is int and type(end) is int and 0 <= start < end <= length:
             return start, end
-    raise WrongValueError(f"{what} is {listed(value)}, but a span within the {length} {unit} is expected")
+    raise WrongRecordError(f"{what} is {listed(value)}, but a span within the {length} {unit} is expected")
 
 
 def _objects(record: Record, key: str) -> list[Record]:

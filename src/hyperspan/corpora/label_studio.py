@@ -35,7 +35,6 @@ from hyperspan.corpora.json_records import (
     NO_PROBABILITY,
     ORDER,
     Record,
-    WrongValueError,
     distinct,
     documents_in,
     finite_of,
@@ -57,7 +56,7 @@ from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, is_co
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import OTHER_RESULTS
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
@@ -235,9 +234,11 @@ def _mentions(
     others = [result for result in results if result.get("type") != "labels" and not marks.takes_types(result)]
     for other in others:
         if str(other.get("type")).endswith("labels"):
-            raise WrongValueError(f"a result has type {shown(other['type'])}, but regions of plain text are expected")
+            raise WrongRecordError(f"a result has type {shown(other['type'])}, but regions of plain text are expected")
     if len(texts := {str(region.get("to_name")) for region in regions}) > 1:
-        raise WrongValueError(f"its regions are in {len(texts)} texts, {', '.join(sorted(texts))}, but one is expected")
+        raise WrongRecordError(
+            f"its regions are in {len(texts)} texts, {', '.join(sorted(texts))}, but one is expected"
+        )
     found = [(mention, is_forbidden(region)) for region in regions for mention in _region_mentions(region, problems)]
     more: Record = {OTHER_RESULTS: others} if others else {}
     for key, usual in (("from_name", "label"), ("to_name", "text")):
@@ -285,7 +286,7 @@ def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, proble
         ]
     for mention in mentions:
         if not _quotes(mention, text):
-            raise WrongValueError(
+            raise WrongRecordError(
                 f"a region at {mention.start}:{mention.end} quotes {shown(mention.text)}, but the text there reads "
                 f"{shown(text[mention.start : mention.end])}"
             )
@@ -302,7 +303,7 @@ def _code_point(offset: int, places: Sequence[int]) -> int:
     """Convert an offset from UTF-16 code units to code points; `places` are the characters that take two units."""
     before = bisect_left(places, offset)
     if before and places[before - 1] == offset - 1:
-        raise WrongValueError(f"the offset {offset} in UTF-16 code units is in the middle of a character")
+        raise WrongRecordError(f"the offset {offset} in UTF-16 code units is in the middle of a character")
     return offset - before
 
 

@@ -12,9 +12,9 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.corpora.documents import trimmed
-from hyperspan.corpora.json_records import Record, WrongValueError, strings_of, value_of
+from hyperspan.corpora.json_records import Record, strings_of, value_of
 from hyperspan.corpora.marking import MarkLabels, forbidden_marks, scope_of
-from hyperspan.corpora.source import Problems
+from hyperspan.corpora.source import Problems, WrongRecordError
 from hyperspan.types import ANY_LABEL, Document, Mention, Span
 
 TYPES_NAME = "annotated_types"
@@ -51,7 +51,7 @@ class LabelStudioMarks:
         chosen = frozenset(strings_of(value_of(result, "value", dict, "an object"), "choices"))
         self.only_sure = self.labels.only_sure in chosen
         if self.only_sure and len(chosen) > 1:
-            raise WrongValueError(
+            raise WrongRecordError(
                 f'the choices "{TYPES_NAME}" are {self.labels.only_sure} and types, but only one of the two is expected'
             )
         self.types = None if self.only_sure else chosen

@@ -12,7 +12,8 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.corpora.documents import joined
-from hyperspan.corpora.json_records import Record, WrongValueError, shown
+from hyperspan.corpora.json_records import Record, shown
+from hyperspan.corpora.source import WrongRecordError
 from hyperspan.types import Mention
 
 CONTINUES = "CONTINUES"
@@ -77,7 +78,7 @@ def _groups(regions: set[str], relations: Iterable[Record]) -> dict[str, str]:
         ends = [str(relation.get(end)) for end in ("from_id", "to_id")]
         for end in ends:
             if end not in regions:
-                raise WrongValueError(
+                raise WrongRecordError(
                     f"a relation joins the region {shown(end)}, but no mention has a region of this id"
                 )
         above[top(ends[0])] = top(ends[1])
@@ -92,7 +93,7 @@ def _by_label(parts: Sequence[Mention]) -> dict[str, Mention]:
     regions = len({part.id for part in parts})
     if any(len(own) != regions for own in by_label.values()):
         labels = ", ".join(sorted(by_label))
-        raise WrongValueError(f"regions that are joined have the labels {labels}, but each needs the same")
+        raise WrongRecordError(f"regions that are joined have the labels {labels}, but each needs the same")
     return {label: _whole(sorted(own)) for label, own in by_label.items()}
 
 

@@ -5,23 +5,37 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal, NoReturn
+from typing import IO, Any, BinaryIO, Literal, NoReturn, TypeVar
 
 from hyperspan.corpora.archives import check_unpacked, has_member, is_archive, members_of, open_member, unpacking
-from hyperspan.errors import CorpusError, InputError
+from hyperspan.errors import CorpusError, InputError, SpanError
 
+T = TypeVar("T")
 OnError = Literal["raise", "skip"]
+LEAVE_OUT = "correct the {} or leave it out, as hyperspan convert --on-error skip does"
+"""What to do about a record that is wrong by itself."""
+MOST_SHOWN = 400
+"""How long the description of a wrong record may be; of a longer one, the beginning and the end are shown."""
 HEAD = 65_536
 """The number of bytes of a source used to detect its format."""
 LONGEST_LINE = 128 * 2**20
 """The maximum bytes of a line or a JSON record. A small archive can unpack to any size, and one must fit in memory."""
 LARGEST_TEXT, LONGEST_LINE_OF_TEXT = 512 * 2**20, 16 * 2**20
 """The maximum bytes of a file that is one text, such as brat's, and of a line in it: prose has none longer."""
+
+
+class WrongRecordError(Exception):
+    """A part of a corpus is not what its format requires; the message is the beginning of a sentence."""
+
+    def __init__(self, what: str, line: int | None = None):
+        super().__init__(what)
+        self.line = line
+        """Where it is, if not where the record begins."""
 
 
 @dataclass
@@ -42,6 +56,20 @@ class Problems:
         if self.on_error == "raise":
             raise CorpusError(f"{place}: {what}")
         self.skipped.append(f"{place}: {what}")
+
+    def tried(self, source: Source, line: int | str, build: Callable[..., T], *given: Any, remedy: str = "") -> list[T]:
+        """What `build` makes of a record, in a list; an empty list if the record is wrong, which is reported."""
+        try:
+            return [build(*given)]
+        except SpanError as error:
+            what, at = str(error), line
+        except WrongRecordError as error:
+            what, at = str(error), error.line or line
+        if remedy:
+            shown = what if len(what) <= MOST_SHOWN else f"{what[:200]} … {what[-100:]}"
+            what = f"{shown}; {remedy}"
+        self.wrong(source.at(at), what)
+        return []
 
     def skip_file(self, error: InputError) -> None:
         """Report a file that cannot be read. Returns only if it is to be skipped like a record."""

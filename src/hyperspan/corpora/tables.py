@@ -25,9 +25,8 @@ from typing import IO, Any
 
 from hyperspan.corpora.documents import by_characters, with_sentences
 from hyperspan.corpora.file_types import why_not_text
-from hyperspan.corpora.json_records import WrongValueError
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import LONGEST_LINE, Problems, Source
+from hyperspan.corpora.source import LEAVE_OUT, LONGEST_LINE, Problems, Source, WrongRecordError
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, longest_first
@@ -136,15 +135,15 @@ class Header:
     delimiter: str
 
     def record(self, row: list[str] | csv.Error) -> dict[str, str]:
-        """A row by its columns; raises WrongValueError if the row is invalid."""
+        """A row by its columns; raises WrongRecordError if the row is invalid."""
         if isinstance(row, csv.Error):
-            raise WrongValueError(f"the row cannot be read ({row})")
+            raise WrongRecordError(f"the row cannot be read ({row})")
         if len(row) != len(self.columns):
-            raise WrongValueError(f"the row has {len(row)} fields, but the table {len(self.columns)} columns")
+            raise WrongRecordError(f"the row has {len(row)} fields, but the table {len(self.columns)} columns")
         try:
             "".join(row).encode()
         except UnicodeEncodeError:
-            raise WrongValueError("the row is not UTF-8 text") from None
+            raise WrongRecordError("the row is not UTF-8 text") from None
         return dict(zip(self.columns, row, strict=True))
 
 
@@ -219,15 +218,12 @@ def read_table(source: Source, kind: str, columns: Columns, problems: Problems) 
         header = read_header(source.name, lines, kind, columns)
         for line, row in rows_of(lines, header):
             lines.take()
-            try:
-                document = document_of_row(header.record(row), columns)
-            except WrongValueError as error:
-                problems.wrong(
-                    source.at(line),
-                    f"{error}; correct the row or leave it out, as hyperspan convert --on-error skip does",
-                )
-            else:
-                yield document
+            yield from problems.tried(
+                source,
+                line,
+                lambda row=row: document_of_row(header.record(row), columns),
+                remedy=LEAVE_OUT.format("row"),
+            )
 
 
 COLUMNS = ("document", "sentence", "start", "end", "text", "label", "probability")

@@ -23,7 +23,6 @@ from hyperspan.corpora.documents import document_of, joined, with_sentences
 from hyperspan.corpora.json_records import (
     ORDER,
     Record,
-    WrongValueError,
     as_object,
     first_record,
     in_order,
@@ -37,11 +36,9 @@ from hyperspan.corpora.json_records import (
     strings_of,
     text_of,
     write_records,
-    wrong_record,
 )
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source
-from hyperspan.errors import SpanError
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence
 
@@ -144,19 +141,18 @@ def _sentences(
     source: Source, problems: Problems, layouts: tuple[_Layout, ...]
 ) -> Iterator[tuple[tuple[str, int], Sentence, Record]]:
     """Sentences with the other keys of their records. Those of one document share a key, which contains its id."""
-    for number, (place, record) in enumerate(records(source, problems), start=1):
+
+    def sentence_of(record: Record) -> tuple[Sentence, Record]:
         layout = next((layout for layout in layouts if layout.mentions in record), layouts[0])
-        try:
-            tokens = strings_of(record, layout.tokens)
-            mentions = [layout.read(item, problems) for item in list_of(record, layout.mentions)]
-            sentence = Sentence(tokens).with_mentions(mentions)
-            if "" in tokens:
-                document_of([sentence])  # mentions that consist of empty tokens have no characters
-        except (WrongValueError, SpanError) as error:
-            wrong_record(problems, place, error)
-            continue
+        tokens = strings_of(record, layout.tokens)
+        mentions = [layout.read(item, problems) for item in list_of(record, layout.mentions)]
+        sentence = Sentence(tokens).with_mentions(mentions)
+        if "" in tokens:
+            document_of([sentence])  # mentions that consist of empty tokens have no characters
         rest = {key: value for key, value in record.items() if key not in {layout.tokens, layout.mentions}}
-        rest |= remembered_order(mentions)
+        return sentence, rest | remembered_order(mentions)
+
+    for number, (sentence, rest) in enumerate(records(source, problems, sentence_of)):
         name = rest.pop("doc_id") if isinstance(rest.get("doc_id"), str) and rest["doc_id"] else ""
         yield (name, 0 if name else number), sentence, rest
 
@@ -211,7 +207,7 @@ def _from_index(item: Any, problems: Problems) -> Mention:
     item = as_object(item, 'of "ner"')
     index = list_of(item, "index")
     if not index or set(map(type, index)) != {int} or any(a >= b for a, b in pairwise(index)):
-        raise WrongValueError(f'"index" is [{", ".join(map(shown, index[:8]))}], but ascending integers are expected')
+        raise WrongRecordError(f'"index" is [{", ".join(map(shown, index[:8]))}], but ascending integers are expected')
     fragments = joined((position, position + 1) for position in index)
     note_other_keys(item, ("index", "type"), problems)
     return Mention(index[0], index[-1] + 1, text_of(item, "type"), tuple(fragments) if len(fragments) > 1 else ())
@@ -244,7 +240,7 @@ def _from_triple(item: Any, _: Problems) -> Mention:
     match item:
         case [first, last, str(label)] if type(first) is int and type(last) is int:
             return Mention(first, last + 1, label)
-    raise WrongValueError(f'an element of "ner" is {listed(item)}, but [first token, last token, label] is expected')
+    raise WrongRecordError(f'an element of "ner" is {listed(item)}, but [first token, last token, label] is expected')
 
 
 def _to_triple(mention: Mention, _: Sentence) -> Any:
