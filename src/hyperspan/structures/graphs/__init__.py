@@ -1,6 +1,14 @@
-"""Structures as explicit hypergraphs, node by node, with sums over hyperpaths in any semiring: for inspection and
-tests."""
+"""Structures as hypergraphs: explicit ones, node by node, with sums in any semiring, for inspection and tests; and
+packed ones, in arrays, on which whole structures stand.
 
+Distributions over packed hypergraphs need torch; they load on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hyperspan.plugins import imported
 from hyperspan.structures.graphs.discontinuous import (
     DiscontinuousNode,
     discontinuous_hypergraph,
@@ -17,6 +25,7 @@ from hyperspan.structures.graphs.hypergraph import (
     viterbi,
 )
 from hyperspan.structures.graphs.joint import JointNode, joint_hypergraph, joint_hyperpath, joint_mentions
+from hyperspan.structures.graphs.packed import Graph
 from hyperspan.structures.graphs.segmental import (
     SegmentalNode,
     hyperpath_of,
@@ -26,9 +35,14 @@ from hyperspan.structures.graphs.segmental import (
 )
 from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sampling
 
+if TYPE_CHECKING:
+    from hyperspan.structures.graphs.distribution import GraphDistribution, SpanGraph
+
 __all__ = [
     "Counting",
     "DiscontinuousNode",
+    "Graph",
+    "GraphDistribution",
     "Hyperedge",
     "Hypergraph",
     "Hyperpath",
@@ -38,6 +52,7 @@ __all__ = [
     "Max",
     "Sampling",
     "SegmentalNode",
+    "SpanGraph",
     "discontinuous_hypergraph",
     "discontinuous_hyperpath",
     "discontinuous_mentions",
@@ -53,3 +68,9 @@ __all__ = [
     "segmental_hypergraph",
     "viterbi",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("GraphDistribution", "SpanGraph"):
+        raise AttributeError(f"module 'hyperspan.structures.graphs' has no attribute {name!r}")
+    return imported(f"hyperspan.structures.graphs.distribution:{name}")
