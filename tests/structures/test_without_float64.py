@@ -82,8 +82,8 @@ ANSWERS: dict[str, Callable[[Distribution], Any]] = {
     "sample": lambda one: one.sample(5, torch.Generator().manual_seed(1)),
 }
 USED = {
-    **dict.fromkeys(("segmental", "joint", "discontinuous", "constituency"), tuple(ANSWERS)),
-    **dict.fromkeys(("semi-Markov", "linear chain"), ("topk", "sample")),
+    **dict.fromkeys(("segmental", "joint", "discontinuous", "constituency", "semi-Markov"), tuple(ANSWERS)),
+    "linear chain": ("topk", "sample"),
     "mention separators": ("topk",),
 }
 """What each structure computes in float64, or from what it has computed so."""
