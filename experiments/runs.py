@@ -23,7 +23,7 @@ from experiments.settings import config_of, differences, finished_result
 from experiments.study.spancat import run_spancat
 from experiments.variants import decode_otherwise, register
 from hyperspan import __version__
-from hyperspan.config import SETTLED, Config
+from hyperspan.config import Config, keys
 from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
@@ -33,10 +33,10 @@ from hyperspan.nn import load_model
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.training.data import TrainingData, read_data, read_dev
-from hyperspan.training.defaults import typical
 from hyperspan.training.events import Listener, read_log
 from hyperspan.training.loop import CHECKPOINT
 from hyperspan.training.run import check_files, choose_device, train
+from hyperspan.training.settings import typical
 
 VECTORS = "vectors.npz"
 """The word vectors of spancat, in the folder of data."""
@@ -149,7 +149,7 @@ def _scored(row: Row, data: str, config: Config, folder: Path, test: Path | None
         row=row.name,
         data=data,
         seed=config.training.seed,
-        config=differences(config.with_values(model.config.values(SETTLED))),
+        config=differences(config.with_values(model.config.values(keys("auto")))),
         dev=reports.get("dev"),
         test=reports.get("test"),
         counts=counts,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from experiments import CONFIGS
 from experiments.result import RESULT, Result
 from experiments.rows import CORPORA, Row
-from hyperspan.config import AUTO, SECTIONS, SETTLED, Config, CorpusConfig
+from hyperspan.config import SECTIONS, Config, keys
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import values_of
@@ -52,18 +51,7 @@ def source_of(row: Row, data: str, configs: str | Path = CONFIGS) -> tuple[Path,
 
 def _moved(config: Config, data_dir: Path) -> Config:
     """Replace the prefix "data/" of all paths in a configuration by another folder."""
-    values = {f"{section}.{key}": value for section, table in config.tables().items() for key, value in table.items()}
-    return config.with_values({key: _moved_path(value, data_dir) for key, value in values.items()})
-
-
-def _moved_path(value: Any, data_dir: Path) -> Any:
-    """Replace the prefix "data/" in a path, a corpus, or a list of them."""
-    if isinstance(value, CorpusConfig):
-        return replace(value, path=_moved_path(value.path, data_dir))
-    if isinstance(value, tuple):
-        return tuple(_moved_path(entry, data_dir) for entry in value)
-    is_there = isinstance(value, str) and value.startswith(DATA)
-    return str(data_dir / value.removeprefix(DATA)) if is_there else value
+    return config.with_paths(lambda _, path: str(data_dir / path.removeprefix(DATA)) if path.startswith(DATA) else path)
 
 
 def finished_result(folder: Path, config: Config) -> Result | None:
@@ -84,15 +72,6 @@ def _defaults(section: str) -> dict[str, Any]:
     return Config().tables()[section] if section in SECTIONS else values_of(OPTIONS[section]())
 
 
-_FREE = {
-    ("model", "temperature"),
-    ("calibration", "temperatures"),
-    ("calibration", "biases"),
-    ("fofe", "threshold"),
-    ("katiyar-cardie", "threshold"),
-    ("training", "seed"),
-}
-"""The keys in which a finished run may differ: chosen by training, or given by the folder."""
 _ENCODER = ("transformer", "name")
 """The key that may be the name of an encoder on the hub, of which the organisation is a part."""
 
@@ -103,14 +82,16 @@ def changed_key(result: Result, config: Config) -> str | None:
     Keys that an older hyperspan lacked count as today's default. "auto" values have not changed, as the corpus is the
     same.
     """
+    free = {"training.seed", *keys("tuned", config.tables())}
+    """Given by the folder of a run, or chosen by training."""
     for section, values in config.tables().items():
         if section == "data":
             continue
         for key, value in values.items():
-            if value == AUTO and f"{section}.{key}" in SETTLED:
+            if config.is_auto(f"{section}.{key}"):
                 continue
             before = result.config.get(section, {}).get(key, _defaults(section).get(key))
-            if (section, key) not in _FREE and not _is_same(before, value, (section, key)):
+            if f"{section}.{key}" not in free and not _is_same(before, value, (section, key)):
                 return f"{section}.{key}"
     return None
 

@@ -8,10 +8,10 @@ import inspect
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, make_dataclass
+from dataclasses import field, make_dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -19,11 +19,20 @@ from hypothesis import strategies as st
 
 from experiments import CONFIGS
 from hyperspan.baselines.fofe import FofeOptions
-from hyperspan.config import SECTIONS, Config, CorpusConfig, DataConfig, KindOptions, number
+from hyperspan.config import (
+    SECTIONS,
+    Config,
+    CorpusConfig,
+    DataConfig,
+    KindOptions,
+    Role,
+    entries,
+    first_difference,
+    key,
+)
 from hyperspan.errors import InputError
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import LARGEST_FILE, build, check_section, to_toml, values_of
-from hyperspan.training.checkpoint import difference
 from hyperspan.training.run import check_files
 from tests.support.growth import grows_linearly
 
@@ -161,10 +170,8 @@ def test_options_of_kinds_are_checked_and_completed() -> None:
     assert set(complete.kinds) == {"handcrafted", *config.kinds} and complete.kinds["fofe"]["hidden"] == 128
     again = Config.from_toml(complete.to_toml())
     assert again == complete and hash(again) == hash(complete) and again.completed() == again
-    assert (
-        difference(complete, again) is None
-        and difference(Config(), Config().override(["fofe.layers=3"])) == "fofe.layers"
-    )
+    assert first_difference(complete, again) is None
+    assert first_difference(Config(), Config().override(["fofe.layers=3"])) == "fofe.layers"
     assert complete.with_values({"fofe.threshold": 0.5}).options("fofe", FofeOptions).threshold == 0.5
 
 
@@ -218,7 +225,7 @@ WRONG_KEYS: list[tuple[Any, Any, str]] = [
     (tuple[int, int], (1, 2), "the type of key is tuple[int, int], but"),
     (Mapping[int, str], field(default_factory=dict), "the type of key is collections.abc.Mapping[int, str], but"),
     (str | Mapping[str, str], "", "the type of key is str | collections.abc.Mapping[str, str], but"),
-    (int, number(5, 1, 3), "the default key is 5, but must be a whole number from 1 to 3"),
+    (int, key(5, low=1, high=3), "the default key is 5, but must be a whole number from 1 to 3"),
     (int, 2**70, "the default "),
     (Literal["a"], "b", "the default key is 'b', but must be \"a\""),
     (int, field(), "key has no default"),
@@ -288,6 +295,46 @@ def test_config_fields_have_docstrings() -> None:
         assert isinstance(node, ast.ClassDef) and _is_text(node.body[0]), kind
         for entry, after in zip_longest(node.body, node.body[1:]):
             assert not isinstance(entry, ast.AnnAssign) or _is_text(after), (kind, ast.unparse(entry))
+
+
+def test_every_key_has_a_role_besides_auto() -> None:
+    """What training, warm starts and resumed runs do with it follows from that."""
+    for section in (*SECTIONS, *OPTIONS.built_in):
+        for name, entry in entries(section).items():
+            roles = entry.metadata.get("roles", ())
+            assert roles != ("auto",) and {*roles} and {*roles} <= {*get_args(Role)}, f"{section}.{name}"
+            assert "fixed" not in roles or {*roles} <= {"fixed", "auto"}, f"{section}.{name}"
+
+
+def test_what_was_given_is_remembered() -> None:
+    """Also a default; "auto" is as good as nothing."""
+    config = Config.from_mapping({"training": {"epochs": 50, "patience": "auto", "seed": 1}})
+    assert [config.is_given(f"training.{name}") for name in ("epochs", "patience", "seed", "beta")] == [1, 0, 1, 0]
+    assert [config.is_auto(f"training.{name}") for name in ("epochs", "patience", "seed", "beta")] == [0, 1, 0, 0]
+    assert config == Config() and 'epochs = 50\npatience = "auto"' in config.to_toml()
+    again = config.override(["training.epochs=auto", "training.patience=10"])
+    assert again.is_auto("training.epochs") and not again.is_auto("training.patience")
+    assert replace(config, model=replace(config.model, kind="joint")).is_given("model.kind")
+
+
+def test_paths_are_those_of_files_and_folders() -> None:
+    corpora = [{"path": "a/b.jsonl", "labels": {"x": "y"}}, "c/d.jsonl"]
+    tables = {
+        "data": {"train": corpora, "dev": "e/f"},
+        "distillation": {"teacher": ["g/h"]},
+        "handcrafted": {"clusters": "i"},
+    }
+    config = Config.from_mapping(tables)
+    assert config.paths() == {
+        "data.train[0].path": "a/b.jsonl",
+        "data.train[1].path": "c/d.jsonl",
+        "data.dev": "e/f",
+        "distillation.teacher[0]": "g/h",
+        "handcrafted.clusters": "i",
+    }
+    moved = config.with_paths(lambda key, path: path.upper())
+    assert [*moved.paths().values()] == ["A/B.JSONL", "C/D.JSONL", "E/F", "G/H", "I"]
+    assert moved.data.train_corpora[0].labels == {"x": "y"} and moved.is_auto("words.vectors")
 
 
 def _is_text(node: ast.stmt | None) -> bool:

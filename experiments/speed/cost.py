@@ -24,8 +24,8 @@ from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.training.data import read_train
-from hyperspan.training.defaults import CorpusFacts, fitted, typical
 from hyperspan.training.run import choose_device
+from hyperspan.training.settings import CorpusFacts, complete, typical
 from hyperspan.types import Sentence
 
 WARM_UP = 2
@@ -38,7 +38,7 @@ def measure(config: Config, part: str, device: str, steps: int) -> dict[str, Any
     if place.type == "cpu":
         torch.set_num_threads(1)
     corpus = [sentence for text in read_train(config) for sentence in text if len(sentence)]
-    config, sentences = fitted(config, CorpusFacts.of(corpus)).config, corpus[:3_000]
+    config, sentences = complete(config, CorpusFacts.of(corpus)), corpus[:3_000]
     model = new_model(config, sentences).to(place)
     before = peak_memory()
     order = shuffled_batches(list(map(len, sentences)), config.training.batch_size, seed=1)

@@ -26,9 +26,9 @@ from hyperspan.nn import Model, new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.training.data import read_sentences
-from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.loop import Trainer
 from hyperspan.training.run import choose_device
+from hyperspan.training.settings import CorpusFacts, complete
 from hyperspan.types import Sentence
 
 SENTENCES = 2_000
@@ -48,7 +48,7 @@ class MeasuredRow:
         """A new model for the first sentences of its corpus."""
         config = config.override(["data.dev=", "training.start="])
         sentences = [one for one in read_sentences(str(config.data.train), config) if len(one)][:SENTENCES]
-        config = fitted(config, CorpusFacts.of(sentences)).config
+        config = complete(config, CorpusFacts.of(sentences))
         order = shuffled_batches([len(one) for one in sentences], config.training.batch_size, seed=1)
         batches = [[sentences[index] for index in indices] for indices in islice(order, BATCHES)]
         model = new_model(config, sentences).to(place)

@@ -8,8 +8,9 @@ import inspect
 import json
 from typing import Any, get_args, get_type_hints
 
-from hyperspan.config import AUTO, SECTIONS, Config, CorpusConfig
+from hyperspan.config import SECTIONS, Config, CorpusConfig
 from hyperspan.plugins import OPTIONS
+from hyperspan.toml import AUTO, may_be_auto
 
 INTRODUCTION = """\
 # Configuration keys
@@ -105,8 +106,9 @@ def _limits(low: float | None, high: float | None) -> str:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
-    value = field.default if field.default is not dataclasses.MISSING else {}
-    return AUTO if value == AUTO else json.dumps(value)
+    if may_be_auto(field.metadata):
+        return AUTO
+    return json.dumps(field.default if field.default is not dataclasses.MISSING else {})
 
 
 def _one_line(text: str) -> str:

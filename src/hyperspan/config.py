@@ -7,46 +7,62 @@ together.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.plugins import ENCODERS, MODELS, OPTIONS
-from hyperspan.toml import build, check_key, free_table, parse_value, read_text, read_toml, to_key, to_toml, values_of
+from hyperspan.toml import (
+    AUTO,
+    build,
+    check_key,
+    free_table,
+    parse_value,
+    read_text,
+    read_toml,
+    to_key,
+    to_toml,
+    values_of,
+)
 
 MOST_LAYERS, MOST_UNITS, MOST_PARTS = 100, 100_000, 3
 """No model here has more: what a configuration asks for beyond that is a mistake."""
 
 
-AUTO = "auto"
-"""The value of a key that :mod:`hyperspan.training.defaults` chooses by the corpus."""
+Role = Literal["shape", "follows", "file", "live", "tuned", "fixed", "auto"]
+"""What a key is for training, warm starts and resumed runs:
+
+- `shape`: a model has the same value as the model it starts from, or its parameters would not fit.
+- `follows`: as in the model it starts from, unless given.
+- `file`: the name of a file or a folder, whose content counts and not its name.
+- `live`: it may change when a run is resumed, and decides how it goes on.
+- `tuned`: training chooses it on dev after the last epoch, so it says nothing about how a model learns.
+- `fixed`: it decides what is learnt, and stays when a run is resumed. Keys without a role are taken for these.
+- `auto`: `"auto"` leaves it to the corpus; it has another role besides.
+"""
 
 
-def number(default: float, low: float | None = None, high: float | None = None) -> Any:
-    """A key whose value is a number within limits."""
-    return field(default=default, metadata={"low": low, "high": high})
+def key(default: Any, *roles: Role, low: float | None = None, high: float | None = None) -> Any:
+    """A key of the configuration: its default, its roles, and the limits of a number."""
+    return field(default=default, metadata={"roles": roles, "low": low, "high": high})
 
 
-def _by_label(low: float, high: float) -> Any:
-    """A table of numbers by label."""
-    return field(default_factory=dict, hash=False, metadata={"low": low, "high": high})
-
-
-def _auto(settled: float | str, low: float | None = None, high: float | None = None) -> Any:
-    """A key that follows from the corpus; `settled` is its value where there is none, as in a model built by hand."""
-    return field(default=AUTO, metadata={"low": low, "high": high, "settled": settled})
+def _table(*roles: Role, low: float | None = None, high: float | None = None) -> Any:
+    """A key whose value is a table, within limits if it is one of numbers."""
+    return field(default_factory=dict, hash=False, metadata={"roles": roles, "low": low, "high": high})
 
 
 @dataclass(frozen=True)
 class KindOptions:
     """The keys that a kind of model or encoder adds to the configuration, in a section of its name.
 
-    A subclass is a frozen dataclass. Each field is a key, with a default and a docstring; :func:`number` sets limits.
-    The type of a key is ``int``, ``float``, ``bool``, ``str``, ``Literal`` of texts, ``tuple[X, ...]`` (a list in
-    TOML), ``Mapping[str, X]`` (a table) or a union of these without tables, such as ``int | Literal["all"]``. TOML has
-    no None.
+    A subclass is a frozen dataclass. Each field is a key, with a default and a docstring; :func:`key` gives it a role
+    and limits. The type of a key is ``int``, ``float``, ``bool``, ``str``, ``Literal`` of texts, ``tuple[X, ...]`` (a
+    list in TOML), ``Mapping[str, X]`` (a table) or a union of these without tables, such as ``int | Literal["all"]``.
+    TOML has no None.
     """
 
 
@@ -57,17 +73,17 @@ OptionsType = TypeVar("OptionsType", bound=KindOptions)
 class CorpusConfig:
     """One of several corpora: an entry of the list `data.train` or `data.dev`. Corpora may annotate different types."""
 
-    path: str = ""
+    path: str = key("", "file")
     """A file or a folder."""
-    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    labels: Mapping[str, str] = _table("live")
     """The model's label for each label of the corpus; labels that are not listed keep their names. `""` drops the
     mentions of a label, and the model learns nothing about it from this corpus. A listed label must occur in the
     training corpus."""
-    annotated: tuple[str, ...] = ()
+    annotated: tuple[str, ...] = key((), "live")
     """The model's labels of which the corpus has all mentions. Default: the labels that occur in it."""
-    repeat: int = number(1, 1, 1000)
+    repeat: int = key(1, "live", low=1, high=1000)
     """How often an epoch reads the corpus."""
-    format: str = ""
+    format: str = key("", "live")
     """The format of the corpus. Default: `data.format`."""
 
 
@@ -76,13 +92,13 @@ class DataConfig:
     """The corpora, in any format that hyperspan reads. Paths are relative to the folder in which you run the
     command."""
 
-    train: str | tuple[CorpusConfig, ...] = ""
+    train: str | tuple[CorpusConfig, ...] = key("", "file")
     """The training corpus: a file or a folder. A list names several corpora, which may annotate different types."""
-    format: str = ""
+    format: str = key("", "live")
     """The format of all corpora. Default: recognised by their content."""
-    dev: str | tuple[CorpusConfig, ...] = ""
+    dev: str | tuple[CorpusConfig, ...] = key("", "file")
     """The corpus that selects the best epoch, or a list of corpora. Without it the last epoch is kept."""
-    joined: bool = False
+    joined: bool = key(False, "live")
     """Whether consecutive documents of one sentence each are one text, for `transformer.context`."""
 
     @property
@@ -119,25 +135,25 @@ def _corpora(given: str | tuple[CorpusConfig, ...]) -> tuple[CorpusConfig, ...]:
 class ModelConfig:
     """The kind of model, and settings that several kinds share."""
 
-    kind: str = "segmental"
+    kind: str = key("segmental", "shape")
     """The kind of model: `segmental` is the segmental hypergraph. The page on models lists the others."""
-    max_width: int | Literal["n"] = field(default="n", metadata={"low": 1})
+    max_width: int | Literal["n"] = key("n", "fixed", low=1)
     """c: the widest mention in words. `"n"` for no limit."""
-    discontinuous: Literal["drop", "hull"] = "drop"
+    discontinuous: Literal["drop", "hull"] = key("drop", "fixed")
     """What a model of contiguous mentions learns from a discontinuous one: `drop` leaves it out, `hull` makes it one
     mention from its first to its last word."""
-    tied: bool = True
+    tied: bool = key(True, "shape")
     """Whether the edge I → (X, I) scores as the sum of I → I and I → X, as in the paper. If not, it has its own
     weights."""
-    temperature: float = number(1.0, 0.01, 1000)
+    temperature: float = key(1.0, "tuned", low=0.01, high=1000)
     """Scores are divided by this in inference. Training chooses it on dev at the end; `calibration.temperatures` has
     values for single labels."""
-    mention_bias: float = number(0.0, -1000, 1000)
+    mention_bias: float = key(0.0, "tuned", low=-1000, high=1000)
     """Added to the score of every mention in inference. Above 0 it raises recall, below 0 precision."""
-    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    names: Mapping[str, str] = _table("fixed")
     """Labels that mark names alone, each with the type that it is a name of: `{person-name = "person"}`. Annotation
     shows their mentions on request, under that type, and leaves them out otherwise. Each type has one such label."""
-    tokenizer: str = "words"
+    tokenizer: str = key("words", "follows")
     """The tokenizer of raw text: `words`, or `split`, which also splits at hyphens, slashes, commas, dots and pluses
     inside words. It applies to training documents without tokens and to all text in inference."""
 
@@ -147,12 +163,12 @@ class CalibrationConfig:
     """Calibration by label, of the models `segmental` and `discontinuous`. It changes probabilities and keeps the most
     probable sets. Training chooses it on dev."""
 
-    temperatures: Mapping[str, float] = _by_label(0.01, 1000)
+    temperatures: Mapping[str, float] = _table("tuned", low=0.01, high=1000)
     """The scores of a label are divided by its temperature. Labels that are not listed use `model.temperature`."""
-    biases: Mapping[str, float] = _by_label(-1000, 0)
+    biases: Mapping[str, float] = _table("tuned", low=-1000, high=0)
     """Added to the score of beginning a mention of a label: 0 or less, so far as the most probable sets stay the
     same."""
-    discontinuous: float = number(0.0, -1000, 0)
+    discontinuous: float = key(0.0, "tuned", low=-1000, high=0)
     """Added to the score of a part that others follow, of the model `discontinuous`: 0 or less, in the same way."""
 
     @property
@@ -186,21 +202,21 @@ class CalibrationConfig:
 class WordsConfig:
     """Word vectors, and embeddings of part-of-speech tags."""
 
-    vectors: str = _auto("")
+    vectors: str = key("", "file", "auto")
     """Pretrained word vectors: a file (GloVe, word2vec, fastText, npz), `"bundled"` for the English vectors that come
     with hyperspan, or `""` for random ones. `auto`: bundled for English text."""
-    dimension: int = _auto(100, 0, MOST_UNITS)
+    dimension: int = key(100, "shape", "auto", low=0, high=MOST_UNITS)
     """Dimension of word vectors. 0 for no word vectors. `auto`: that of the vectors, or 100."""
-    max_vectors: int = number(200_000, 0)
+    max_vectors: int = key(200_000, "fixed", low=0)
     """How many words of a vector file are kept, from its beginning. Words of the training data always keep their
     vectors. 0 for all."""
-    lowercase: bool = True
+    lowercase: bool = key(True, "shape")
     """Whether words are looked up in lower case. Characters always keep their case."""
-    min_count: int = number(1, 1)
+    min_count: int = key(1, "fixed", low=1)
     """How often a word must occur in training to get a vector. Words with a pretrained vector always have one."""
-    word_dropout: float = number(0.05, 0, 1)
+    word_dropout: float = key(0.05, "fixed", low=0, high=1)
     """The fraction of training words that are replaced by the unknown word, so that its vector is trained."""
-    tag_dimension: int = number(0, 0, MOST_UNITS)
+    tag_dimension: int = key(0, "shape", low=0, high=MOST_UNITS)
     """Dimension of part-of-speech embeddings, 32 in the paper. 0 for none: raw text has no tags."""
 
 
@@ -208,11 +224,11 @@ class WordsConfig:
 class CharactersConfig:
     """Word vectors from characters."""
 
-    encoder: Literal["none", "lstm", "cnn"] = _auto("none")
+    encoder: Literal["none", "lstm", "cnn"] = key("none", "shape", "auto")
     """The character encoder: `none`, `lstm` (+ char in the paper) or `cnn`. `auto`: `lstm`."""
-    dimension: int = number(30, 1, MOST_UNITS)
+    dimension: int = key(30, "shape", low=1, high=MOST_UNITS)
     """Dimension of character embeddings."""
-    hidden: int = number(50, 1, MOST_UNITS)
+    hidden: int = key(50, "shape", low=1, high=MOST_UNITS)
     """Units of the character encoder, for each direction (`lstm`) or each filter width (`cnn`)."""
 
 
@@ -220,26 +236,26 @@ class CharactersConfig:
 class TransformerConfig:
     """A pretrained Hugging Face encoder, in addition to word vectors and characters or in their place."""
 
-    name: str = ""
+    name: str = key("", "shape", "file")
     """A Hugging Face encoder: a folder, or a name on the hub. `""` for none."""
-    pooling: Literal["first", "mean", "max"] = "first"
+    pooling: Literal["first", "mean", "max"] = key("first", "shape")
     """How the vectors of a word's subwords become one: `first`, `mean` or element-wise `max`."""
-    layers: int = number(1, 1, MOST_LAYERS)
+    layers: int = key(1, "shape", low=1, high=MOST_LAYERS)
     """How many of the last layers are mixed, with learnt weights. 1 uses the last layer alone."""
-    freeze: int | Literal["none", "all"] = field(default="none", metadata={"low": 0})
+    freeze: int | Literal["none", "all"] = key("none", "fixed", low=0)
     """What is frozen: `none`, `all`, or a number for the embeddings and that many of the lowest layers."""
-    learning_rate: float = number(5e-5, 0, 10)
+    learning_rate: float = key(5e-5, "fixed", low=0, high=10)
     """The highest learning rate of the top layer. It follows `training.schedule`."""
-    layer_decay: float = number(1.0, 0.01, 1)
+    layer_decay: float = key(1.0, "fixed", low=0.01, high=1)
     """The learning rate of a layer is that of the layer above it times this."""
-    window: int = number(0, 0)
+    window: int = key(0, "follows", low=0)
     """How many subwords the encoder reads at once. 0 for as many as it can. Longer sentences are read in several
     windows."""
-    context: int = number(0, 0)
+    context: int = key(0, "follows", low=0)
     """Words of the document that the encoder reads before and after each sentence."""
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool = key(False, "fixed")
     """Whether training computes layers twice instead of storing their activations, to save memory."""
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16"] = key("float32", "fixed")
     """`bfloat16` runs the encoder's matrix products in half precision on a CUDA device, in training and inference."""
 
 
@@ -247,17 +263,17 @@ class TransformerConfig:
 class EncoderConfig:
     """The encoder of words in context, and of spans."""
 
-    kind: str = "neural"
+    kind: str = key("neural", "shape")
     """`neural`: LSTMs over vectors. `handcrafted`: weights for sparse features of words and spans."""
-    layers: int = _auto(1, 0, MOST_LAYERS)
+    layers: int = key(1, "shape", "auto", low=0, high=MOST_LAYERS)
     """Layers of the word LSTM. 0 for none. The model `fofe` has none."""
-    hidden: int = _auto(128, 1, MOST_UNITS)
+    hidden: int = key(128, "shape", "auto", low=1, high=MOST_UNITS)
     """Units of the word LSTM in each direction."""
-    span_hidden: int = _auto(128, 1, MOST_UNITS)
+    span_hidden: int = key(128, "shape", "auto", low=1, high=MOST_UNITS)
     """Units of the span LSTM in each direction."""
-    input_dropout: float = _auto(0.5, 0, 0.95)
+    input_dropout: float = key(0.5, "fixed", "auto", low=0, high=0.95)
     """Dropout on the input of the word LSTM, or on handcrafted features."""
-    output_dropout: float = _auto(0.0, 0, 0.95)
+    output_dropout: float = key(0.0, "fixed", "auto", low=0, high=0.95)
     """Dropout on the output of each layer of the word LSTM."""
 
 
@@ -265,10 +281,10 @@ class EncoderConfig:
 class SegmentalConfig:
     """The model `segmental`."""
 
-    interactions: bool = True
+    interactions: bool = key(True, "shape")
     """Whether I → I edges have weights. Without them, mentions of one type that begin at the same word do not influence
     each other."""
-    skip_margin: float = number(0.0, 0.0)
+    skip_margin: float = key(0.0, "fixed", low=0.0)
     """Inference on CPUs skips words where T → X scores this much more than T → I for all types, unless mentions with
     probabilities below 0.1 are requested. 0 skips none."""
 
@@ -277,13 +293,13 @@ class SegmentalConfig:
 class JointConfig:
     """The model `joint`, in which mentions that begin at the same word depend on each other."""
 
-    together: Literal["none", "parameters", "spans"] = "parameters"
+    together: Literal["none", "parameters", "spans"] = key("parameters", "fixed")
     """The score of two mentions of one span: `none`, one parameter for each two labels (`parameters`), or also a score
     from the span vector (`spans`)."""
-    within: Literal["none", "parameters", "spans"] = "none"
+    within: Literal["none", "parameters", "spans"] = key("none", "fixed")
     """The score of a mention and a wider one of another label that begins at the same word: `none`, `parameters` or
     `spans`."""
-    groups: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[tuple[str, ...], ...] = key((), "fixed")
     """Lists of labels that depend on each other. Default: chosen from the training sentences."""
 
 
@@ -291,13 +307,13 @@ class JointConfig:
 class DiscontinuousConfig:
     """The model `discontinuous`, whose mentions may have several parts with words between them."""
 
-    parts: int = number(2, 1, MOST_PARTS)
+    parts: int = key(2, "fixed", low=1, high=MOST_PARTS)
     """P: the most parts of a mention."""
-    gap: int = number(8, 1, 1000)
+    gap: int = key(8, "fixed", low=1, high=1000)
     """g: the most words of a gap between two parts."""
-    later_width: int = number(4, 1, 1000)
+    later_width: int = key(4, "fixed", low=1, high=1000)
     """c': the most words of a part after the first. The first part has up to `model.max_width`."""
-    bias: float = number(0.0)
+    bias: float = key(0.0, "tuned")
     """Added to the score of each part that another part follows. Training chooses it on dev at the end."""
 
 
@@ -305,54 +321,54 @@ class DiscontinuousConfig:
 class TrainingConfig:
     """Training: start, length, optimizer, loss and checkpoints."""
 
-    seed: int = number(1, 0, 2**31 - 1)
+    seed: int = key(1, "fixed", low=0, high=2**31 - 1)
     """The seed of all randomness."""
-    start: str = _auto("")
+    start: str = key("", "file", "auto")
     """A warm start: the trained model whose encoders and vectors the new model begins with. A bundled model by name, a
     folder, or `""` for none. `auto`: `english` for small English corpora."""
-    start_learning_rate: float = _auto(1e-3, 0, 10)
+    start_learning_rate: float = key(1e-3, "live", "auto", low=0, high=10)
     """The highest learning rate of what comes from the warm start; the rest has `training.learning_rate`. `auto`: the
     same rate for both."""
-    epochs: int = _auto(50, 1)
+    epochs: int = key(50, "live", "auto", low=1)
     """The most passes over the training sentences."""
-    patience: int = _auto(10, 0)
+    patience: int = key(10, "live", "auto", low=0)
     """Training stops after this many epochs without a better dev F1. 0 never stops early."""
-    eval_epochs: int = _auto(1, 1)
+    eval_epochs: int = key(1, "live", "auto", low=1)
     """Epochs from one scoring on dev to the next. The last epoch is always scored."""
-    batch_size: int = _auto(32, 1)
+    batch_size: int = key(32, "fixed", "auto", low=1)
     """Sentences of a step."""
-    micro_batch_size: int = number(0, 0)
+    micro_batch_size: int = key(0, "live", low=0)
     """The most sentences that are computed at once, to save memory. Steps stay the same. 0 for no limit."""
-    optimizer: Literal["adam", "adamw"] = "adam"
+    optimizer: Literal["adam", "adamw"] = key("adam", "fixed")
     """`adam`, or `adamw` (decoupled weight decay)."""
-    learning_rate: float = _auto(1e-3, 0, 10)
+    learning_rate: float = key(1e-3, "live", "auto", low=0, high=10)
     """The highest learning rate."""
-    schedule: Literal["constant", "cosine", "plateau"] = _auto("constant")
+    schedule: Literal["constant", "cosine", "plateau"] = key("constant", "fixed", "auto")
     """`constant`, `cosine` or `plateau`, each after a linear warm-up. `cosine` falls to 0 over all epochs; `plateau`
     falls when dev F1 stops rising, and ends training when that no longer helps."""
-    plateau_factor: float = number(0.1, 0.001, 0.999)
+    plateau_factor: float = key(0.1, "live", low=0.001, high=0.999)
     """The schedule `plateau` multiplies the learning rate by this."""
-    plateau_patience: int = number(3, 0)
+    plateau_patience: int = key(3, "live", low=0)
     """The dev scores in a row without a better F1 that the schedule `plateau` accepts; it reacts to the next one, as
     `ReduceLROnPlateau` of PyTorch does with a threshold of 0. Counting begins after the warm-up, once something is
     found."""
-    plateau_reductions: int = number(2, 0)
+    plateau_reductions: int = key(2, "live", low=0)
     """How often the schedule `plateau` lowers the learning rate. The next time, training ends."""
-    warmup_epochs: float = _auto(0.0, 0)
+    warmup_epochs: float = key(0.0, "fixed", "auto", low=0)
     """Epochs, or a fraction of one, in which the learning rate rises from 0."""
-    max_grad_norm: float = number(3.0, 0)
+    max_grad_norm: float = key(3.0, "live", low=0)
     """The largest gradient norm; larger gradients are clipped. 0 for no clipping."""
-    weight_decay: float = number(0.0, 0)
+    weight_decay: float = key(0.0, "fixed", low=0)
     """Weight decay. It does not apply to word vectors."""
-    softmax_margin: bool = True
+    softmax_margin: bool = key(True, "fixed")
     """Softmax-margin training of segmental models: in training, wrong edges get a cost."""
-    beta: float = number(1.5, 1, 1000)
+    beta: float = key(1.5, "fixed", low=1, high=1000)
     """β: the cost of a missed mention in softmax-margin training, where a false one costs 1."""
-    lm_loss_weight: float = _auto(0.0, 0)
+    lm_loss_weight: float = key(0.0, "fixed", "auto", low=0)
     """Weight of an auxiliary language-model loss, which predicts the words before and after each word. 0 for none."""
-    tune_mention_bias: bool = False
+    tune_mention_bias: bool = key(False, "fixed")
     """Whether training ends by choosing `model.mention_bias`, by F1 on dev."""
-    ema_decay: float = _auto(0.0, 0, 0.99999)
+    ema_decay: float = key(0.0, "fixed", "auto", low=0, high=0.99999)
     """Decay of the exponential moving average of the parameters. The average is what is evaluated and kept. 0 for
     none."""
 
@@ -361,18 +377,18 @@ class TrainingConfig:
 class DistillationConfig:
     """Distillation: the model learns from the distribution over mention sets of one or several teachers."""
 
-    teacher: str | tuple[str, ...] = ""
+    teacher: str | tuple[str, ...] = key("", "file")
     """The teacher: a bundled model by name, or a folder. A list names several, whose scores are averaged. `""` for
     none."""
-    text: str = ""
+    text: str = key("", "file")
     """Unlabelled text for the teacher to annotate: a file (.txt, .txt.gz, .txt.xz), a folder of them, or a corpus,
     whose mentions are ignored."""
-    sentences: int = number(0, 0)
+    sentences: int = key(0, "fixed", low=0)
     """Unlabelled sentences of each epoch, in addition to the training sentences. Each epoch reads the next ones. 0 for
     all."""
-    gold_weight: float = number(0.5, 0, 1)
+    gold_weight: float = key(0.5, "fixed", low=0, high=1)
     """Weight of the gold loss on training sentences. The loss from the teacher has the rest."""
-    copy_embeddings: bool = True
+    copy_embeddings: bool = key(True, "fixed")
     """Whether the student begins with the vocabulary, word vectors and characters of its teacher; with several, of the
     first."""
 
@@ -387,9 +403,9 @@ class DistillationConfig:
 class PartialConfig:
     """Training sentences that are annotated in part: how many mentions are expected where annotation is unknown."""
 
-    rates: Mapping[str, float] = _by_label(0, 100)
+    rates: Mapping[str, float] = _table("fixed", low=0, high=100)
     """Expected mentions per word, by label. Labels that are not listed have their rate in dev."""
-    rate_weight: float = number(1.0, 0)
+    rate_weight: float = key(1.0, "fixed", low=0)
     """Penalty in nats for each expected mention of a batch above or below its rate, beyond chance. 0 for none."""
 
 
@@ -425,9 +441,11 @@ class Config:
     kinds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     """The sections of kinds of models and encoders that have :class:`KindOptions`, as they were given:
     ``config.kinds["fofe"]`` is ``[fofe]``."""
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """The keys ``section.name`` that were given, perhaps with their defaults; all with other values count as given."""
 
     def __post_init__(self) -> None:
-        for section in fields(self):
+        for section in fields(self)[: len(SECTIONS) + 1]:
             wanted = Mapping if section.name == "kinds" else type(section.default)
             if not isinstance(given := getattr(self, section.name), wanted):
                 raise InputError(
@@ -442,7 +460,9 @@ class Config:
         for name in given:
             _check_section(name, chosen)
         kinds = {name: free_table(table, name) for name, table in given.items() if name not in SECTIONS}
-        return replace(build(cls, {name: given[name] for name in given if name not in kinds}), kinds=kinds)
+        config = build(cls, {name: given[name] for name in given if name not in kinds})
+        named = frozenset(f"{name}.{entry}" for name, table in given.items() for entry in table if table[entry] != AUTO)
+        return replace(config, kinds=kinds, given=named)
 
     @classmethod
     def read(cls, path: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -465,7 +485,7 @@ class Config:
         if not path.is_file():
             raise InputError(f"{folder} holds no model (no file config.toml); name a folder that hyperspan train wrote")
         try:
-            return cls.stored(read_text(path), str(path)).settled()
+            return cls.stored(read_text(path), str(path))
         except OSError as error:
             raise InputError(
                 f"{path} cannot be read ({error.strerror}); it must be a file that hyperspan train wrote and that you may read"
@@ -494,22 +514,23 @@ class Config:
         """Return a copy with some values replaced, each given as ``section.key=value``."""
         config = self
         for given in overrides:
-            name, equals, value = given.partition("=")
-            section, dot, key = name.strip().partition(".")
+            key, equals, value = given.partition("=")
+            section, dot, name = key.strip().partition(".")
             if not equals or not dot:
                 raise InputError(f"--set {given!r} is not SECTION.KEY=VALUE; write for example --set training.seed=3")
             _check_section(section, [config.model.kind, config.encoder.kind])
             if section in SECTIONS:
-                check_key(type(getattr(config, section)), key, f"{section}.")
-            table = {**config.tables().get(section, {}), key: parse_value(value.strip())}
-            config = config._with_section(section, Config.from_mapping({section: table}))
+                check_key(type(getattr(config, section)), name, f"{section}.")
+            table = {**config.tables().get(section, {}), name: parse_value(value.strip())}
+            config = config._with_section(section, Config.from_mapping({section: table}), {f"{section}.{name}"})
         return config
 
-    def _with_section(self, name: str, other: Config) -> Config:
-        """This configuration with a section of another one."""
+    def _with_section(self, name: str, other: Config, given: Set[str]) -> Config:
+        """This configuration with a section of another one, where some keys are given that were not."""
+        given = self.given - given | other.given & given
         if name in SECTIONS:
-            return replace(self, **{name: getattr(other, name)})
-        return replace(self, kinds={**self.kinds, name: other.kinds[name]})
+            return replace(self, given=given, **{name: getattr(other, name)})
+        return replace(self, given=given, kinds={**self.kinds, name: other.kinds[name]})
 
     def options(self, kind: str, options: type[OptionsType]) -> OptionsType:
         """The section of a kind of model or encoder, checked; missing keys have their defaults.
@@ -537,21 +558,32 @@ class Config:
         return replace(self, kinds={name: free_table(table, name) for name, table in values.items()})
 
     def settled(self) -> Config:
-        """This configuration without "auto": what is left to the corpus gets a value that suits none in particular."""
-        return self.with_values({key: settled for key, settled in SETTLED.items() if self.is_auto(key)})
+        """This configuration with nothing left to the corpus: its values stay."""
+        return replace(self, given=self.given.union(keys("auto")))
+
+    def is_given(self, key: str) -> bool:
+        """Whether ``section.name`` was given, or has another value than its default."""
+        return key in self.given or self.value(key) != default_of(key)
 
     def is_auto(self, key: str) -> bool:
         """Whether the value of ``section.name`` is left to the corpus."""
-        return self.values([key])[key] == AUTO
+        return not self.is_given(key) and "auto" in _roles(key)
+
+    def value(self, key: str) -> Any:
+        """The value of ``section.name``."""
+        section, _, name = key.partition(".")
+        if section in SECTIONS:
+            return getattr(getattr(self, section), name)
+        table = self.kinds.get(section, {})
+        return table[name] if name in table else default_of(key)
 
     def values(self, keys: Iterable[str]) -> dict[str, Any]:
         """The values of some keys ``section.name``."""
-        parts = {key: key.partition(".") for key in keys}
-        return {key: getattr(getattr(self, section), name) for key, (section, _, name) in parts.items()}
+        return {key: self.value(key) for key in keys}
 
     def with_values(self, values: Mapping[str, Any]) -> Config:
         """This configuration with the values of some keys ``section.name``, which are known to be good."""
-        config = self
+        config = replace(self, given=self.given | values.keys())
         for key, value in values.items():
             section, _, name = key.partition(".")
             if section in SECTIONS:
@@ -561,9 +593,28 @@ class Config:
                 config = replace(config, kinds={**config.kinds, section: table})
         return config
 
+    def left_out(self, keys: Iterable[str]) -> Config:
+        """This configuration as if some keys had not been given."""
+        names = set(keys)
+        return replace(self.with_values({key: default_of(key) for key in names}), given=self.given - names)
+
+    def paths(self) -> dict[str, str]:
+        """The files and folders that are named, by key: those of corpora in lists by ``data.train[0].path``."""
+        found: dict[str, str] = {}
+        self.with_paths(lambda key, path: found.setdefault(key, path))
+        return {key: path for key, path in found.items() if path}
+
+    def with_paths(self, change: Callable[[str, str], str]) -> Config:
+        """This configuration with other files and folders, given a function of their keys and names."""
+        names = keys("file", self.tables())
+        return self.with_values({key: _renamed(key, self.value(key), change) for key in names if self.is_given(key)})
+
     def tables(self) -> dict[str, dict[str, Any]]:
-        """The values by section and key."""
+        """The values by section and key; "auto" where the corpus decides."""
         sections = {name: values_of(getattr(self, name)) for name in SECTIONS}
+        for key in filter(self.is_auto, keys("auto")):
+            section, _, name = key.partition(".")
+            sections[section][name] = AUTO
         return sections | {name: dict(table) for name, table in self.kinds.items()}
 
     def to_toml(self) -> str:
@@ -574,16 +625,65 @@ class Config:
         return "\n".join(lines)
 
 
-SECTIONS = tuple(entry.name for entry in fields(Config) if entry.name != "kinds")
+SECTIONS = tuple(entry.name for entry in fields(Config) if entry.name not in ("kinds", "given"))
 """The sections of every configuration."""
-SETTLED = {
-    f"{section.name}.{entry.name}": entry.metadata["settled"]
-    for section in fields(Config)
-    if section.name in SECTIONS
-    for entry in fields(section.default)  # pyright: ignore[reportArgumentType]
-    if "settled" in entry.metadata
-}
-"""The keys that may be "auto", and their values where there is no corpus."""
+
+
+def entries(section: str) -> Mapping[str, Field[Any]]:
+    """The keys of a section, of all configurations or of a kind of model or encoder."""
+    try:
+        kind: Any = type(getattr(Config, section)) if section in SECTIONS else OPTIONS[section]
+        return {entry.name: entry for entry in fields(kind)}
+    except (KeyError, MissingExtraError):  # of a plug-in that is not installed, or that needs torch
+        return {}
+
+
+def keys(role: Role, sections: Iterable[str] = SECTIONS) -> list[str]:
+    """The keys ``section.name`` with a role.
+
+    >>> keys("follows")
+    ['model.tokenizer', 'transformer.window', 'transformer.context']
+    """
+    return [f"{name}.{key}" for name in sections for key in entries(name) if role in _roles(f"{name}.{key}")]
+
+
+def default_of(key: str) -> Any:
+    """The default of ``section.name``; for one that may be "auto", a value that suits no corpus in particular."""
+    section, _, name = key.partition(".")
+    entry = entries(section)[name]
+    return {} if entry.default is MISSING else entry.default
+
+
+def first_difference(one: Config, other: Config, *, but: Iterable[Role] = ()) -> str | None:
+    """The first key in which two configurations differ, or None; keys with one of the roles `but` may.
+
+    >>> first_difference(Config(), Config().override(["training.seed=2", "training.epochs=9"]), but=["live"])
+    'training.seed'
+    """
+    before, now = one.tables(), other.tables()
+    free = set(but)
+    for section in before | now:
+        values, others = before.get(section, {}), now.get(section, {})
+        for name in values | others:
+            if values.get(name) != others.get(name) and free.isdisjoint(_roles(f"{section}.{name}")):
+                return f"{section}.{name}"
+    return None
+
+
+@cache
+def _roles(key: str) -> tuple[Role, ...]:
+    section, _, name = key.partition(".")
+    entry = entries(section).get(name)
+    return () if entry is None else entry.metadata.get("roles", ())
+
+
+def _renamed(key: str, value: Any, change: Callable[[str, str], str]) -> Any:
+    """The value of a key, a path or a list of paths or corpora, with other paths."""
+    if isinstance(value, CorpusConfig):
+        return replace(value, path=change(f"{key}.path", value.path))
+    if isinstance(value, tuple):
+        return tuple(_renamed(f"{key}[{place}]", entry, change) for place, entry in enumerate(value))
+    return change(key, value)
 
 
 KINDS = {"model": MODELS, "encoder": ENCODERS}

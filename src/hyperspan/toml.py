@@ -16,6 +16,8 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 from hyperspan.errors import InputError
 
+AUTO = "auto"
+"""The value of a key that the corpus decides."""
 LARGEST_FILE = 64 * 1024
 """The maximal bytes of a configuration; typical ones have one or two thousand."""
 DEEPEST = 100
@@ -124,6 +126,8 @@ def build(cls: Any, given: Any, prefix: str = "") -> Any:
             values[key] = build(hints[key], value, f"{prefix}{key}.")
             continue
         metadata = next(entry.metadata for entry in fields(cls) if entry.name == key)
+        if value == AUTO and may_be_auto(metadata):
+            continue
         if get_origin(hints[key]) is Mapping:
             kind, table = get_args(hints[key])[1], _table(value, prefix + key)
             values[key] = {
@@ -218,8 +222,6 @@ def free_table(given: Any, name: str) -> dict[str, Any]:
 def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> Any:
     """Return the value if it has this type and range; raise an InputError otherwise."""
     low, high = metadata.get("low"), metadata.get("high")
-    if _is_auto(value, metadata):
-        return value
     for kind in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
         if get_origin(kind) is Literal:
             if value in get_args(kind) and isinstance(value, str):
@@ -232,13 +234,13 @@ def _checked(hint: Any, value: Any, metadata: Mapping[str, Any], name: str) -> A
                 return float(value)
         elif type(value) is kind and (kind is not int or _is_within(value, low, high)):
             return value
-    auto = ' or "auto"' if "settled" in metadata else ""
+    auto = ' or "auto"' if may_be_auto(metadata) else ""
     raise InputError(f"{name} is {shown(value)}, but must be {_wanted(hint, low, high)}{auto}")
 
 
-def _is_auto(value: Any, metadata: Mapping[str, Any]) -> bool:
-    """Whether a value is "auto" and the field allows it."""
-    return "settled" in metadata and value == "auto"
+def may_be_auto(metadata: Mapping[str, Any]) -> bool:
+    """Whether a key with this metadata may have the value "auto", which leaves it at its default."""
+    return AUTO in metadata.get("roles", ())
 
 
 def shown(value: Any) -> str:

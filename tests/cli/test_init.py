@@ -15,7 +15,7 @@ from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.toml import read_toml
-from hyperspan.training.defaults import CorpusFacts, fitted
+from hyperspan.training.settings import CorpusFacts, complete
 from hyperspan.types import Document
 from tests.support.process import call as hyperspan
 from tests.support.process import hyperspan as in_a_process
@@ -47,8 +47,8 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
     config = Config.read(tmp_path / f"{name}.toml")
     assert config == Config.from_mapping({"data": config.tables()["data"]})  # all else is left to the corpus
     train = annotated(tmp_path / config.data.train_names)
-    chosen = fitted(config, CorpusFacts.of([sentence for document in train for sentence in document.sentences]))
-    shown, values = uncommented(text), chosen.config.tables()
+    chosen = complete(config, CorpusFacts.of([sentence for document in train for sentence in document.sentences]))
+    shown, values = uncommented(text), chosen.tables()
     assert {section: {key: values[section][key] for key in keys} for section, keys in shown.items()} == shown
     assert sum(len(keys) for section, keys in shown.items() if section != "data") == 10
     assert ("sentences not in English," in text) == (name == "chinese")

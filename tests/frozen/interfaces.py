@@ -17,7 +17,7 @@ from experiments.rows import CORPORA
 from experiments.settings import source_of
 from experiments.study.studies import STUDIES
 from hyperspan.cli import make_app
-from hyperspan.config import SETTLED, Config
+from hyperspan.config import Config, keys
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import values_of
 
@@ -45,7 +45,7 @@ def configurations() -> Frozen:
     """The defaults of each section, and what each configuration has instead, by ``section.key``."""
     defaults = Config().tables() | {name: values_of(OPTIONS[name]()) for name in OPTIONS.built_in}
     found: dict[str, dict[str, Any]] = {f"[{section}]": dict(values) for section, values in defaults.items()}
-    found["[auto]"] = dict(SETTLED)
+    found["[auto]"] = Config().values(keys("auto"))
     for name, config in resolved().items():
         tables = config.tables()
         found[name] = {

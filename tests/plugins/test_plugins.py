@@ -147,12 +147,12 @@ def plugin(folder: Path, module: str, *entries: str) -> tuple[Path, ...]:
 
 
 SECTION = """from dataclasses import dataclass
-from hyperspan.config import KindOptions, number
+from hyperspan.config import KindOptions, key
 from hyperspan_zoo import HashEncoder
 
 @dataclass(frozen=True)
 class Options(KindOptions):
-    depth: int = number(2, low=1)
+    depth: int = key(2, "fixed", low=1)
 
 class Encoder(HashEncoder):
     pass

@@ -30,10 +30,10 @@ from hyperspan.runtime.domain import DomainCheck
 from hyperspan.runtime.loading import load
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
-from hyperspan.training.defaults import CorpusFacts, fitted
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent, read_log
 from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
 from hyperspan.training.run import train
+from hyperspan.training.settings import CorpusFacts, complete
 from tests.support.models import HARBOUR
 from tests.support.process import call
 from tests.support.runs import CONFIG, same_result, train_command
@@ -83,7 +83,6 @@ def test_settings_of_torch_are_those_of_the_caller_again(config: Path, tmp_path:
     assert (torch.get_num_threads(), torch.get_float32_matmul_precision()) == kept
 
 
-@pytest.mark.xfail(strict=True, reason="step 36: keys that training chooses start at their defaults")
 def test_the_configuration_of_a_trained_model_gives_the_same_run_again(config: Path, tmp_path: Path) -> None:
     """As its model card says: dev scores of the epochs do not depend on what was chosen at the end of another run."""
     settings = Config.read(config, ["training.epochs=3", "training.tune_mention_bias=true"])
@@ -152,9 +151,7 @@ class ScriptedTrainer(Trainer):
         folder.mkdir(exist_ok=True)
         self.rates: list[float] = []
         """The learning rate of each epoch."""
-        super().__init__(
-            new_model(fitted(settings, CorpusFacts.of(given)).config, given), given, given, folder, [self.note]
-        )
+        super().__init__(new_model(complete(settings, CorpusFacts.of(given)), given), given, given, folder, [self.note])
 
     def note(self, event: TrainingEvent) -> None:
         if isinstance(event, EpochFinished):

@@ -24,7 +24,8 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.loop import Trainer, dev_scores
 from hyperspan.training.run import train
-from hyperspan.training.warm_start import WarmStart, inherited, learnt_parameters, new_warm_model, resemblance
+from hyperspan.training.settings import following
+from hyperspan.training.warm_start import WarmStart, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR
 from tests.support.runs import same_result, train_command
@@ -57,7 +58,8 @@ def trained(*changes: str, sentences: Sequence[Sentence] = ()) -> Recognizer:
 
 
 def started(start: Recognizer, *changes: str, sentences: Sequence[Sentence] = OTHERS) -> Recognizer:
-    config = inherited(Config().override(["training.start=start", *changes]), WarmStart("start", start).config)
+    theirs = start.config if start.reads_tags else start.config.with_values({"words.tag_dimension": 0})
+    config = following(Config().override(["training.start=start", *changes]), theirs)
     validate(config)
     return new_warm_model(config, start, sentences).eval()
 
@@ -88,11 +90,10 @@ def test_new_warm_model_encodes_any_text_as_its_start_does(changes: list[str]) -
     assert "€" in model.vocabulary.characters
 
 
-@pytest.mark.xfail(strict=True, reason="step 35: a configuration remembers which keys were given")
 def test_a_key_that_is_given_its_default_is_given() -> None:
     start = Config().override(["model.kind=discontinuous", "training.start="])
     with pytest.raises(InputError, match=r"model\.kind is segmental, but start, which training\.start names, has disc"):
-        inherited(Config().override(["training.start=start", "model.kind=segmental"]), start)
+        following(Config().override(["training.start=start", "model.kind=segmental"]), start)
 
 
 def test_new_warm_model_keeps_labels_that_sentences_are_annotated_with() -> None:
@@ -207,11 +208,11 @@ def test_new_warm_model_takes_vectors_of_words_that_its_start_does_not_know(tmp_
         started(start, f"words.vectors={file}")
 
 
-def test_inherited_follows_the_tokenizer_unless_the_text_is_read_or_one_is_set() -> None:
+def test_the_tokenizer_follows_the_start_unless_one_is_set() -> None:
     start = Config().override(["model.tokenizer=split", "model.temperature=2", "model.mention_bias=1"])
-    assert inherited(Config(), start).model == replace(Config().model, tokenizer="split")
-    assert inherited(Config(), start, text_is_read=True).model.tokenizer == "words"
-    assert inherited(start, Config()).model.tokenizer == "split"
+    assert following(Config(), start).model == replace(Config().model, tokenizer="split")
+    assert following(Config().override(["model.tokenizer=words"]), start).model.tokenizer == "words"
+    assert following(start, Config()).model.tokenizer == "split"
 
 
 def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> None:

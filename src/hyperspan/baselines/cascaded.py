@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import vmap
 
 from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, outermost, tags_of
-from hyperspan.config import Config, KindOptions
+from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
@@ -233,7 +233,7 @@ class CascadedChains(Distribution):
 class CascadedOptions(KindOptions):
     """The model `cascaded`."""
 
-    order: str = ""
+    order: str = key("", "fixed")
     """The order of labels. Default: alphabetical."""
 
 

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
-from hyperspan.config import MOST_LAYERS, MOST_UNITS, Config, KindOptions, number
+from hyperspan.config import MOST_LAYERS, MOST_UNITS, Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.nn import Abilities, Batch, Model, NeuralEncoder, Setting, Spans
 from hyperspan.structures import Distribution, Loss, Mention, MentionSet
@@ -55,13 +55,13 @@ THRESHOLDS = [step / 40 for step in range(4, 40)]
 class FofeOptions(KindOptions):
     """The model `fofe`."""
 
-    layers: int = number(1, 1, MOST_LAYERS)
+    layers: int = key(1, "fixed", low=1, high=MOST_LAYERS)
     """Layers of the network that classifies spans."""
-    hidden: int = number(128, 1, MOST_UNITS)
+    hidden: int = key(128, "fixed", low=1, high=MOST_UNITS)
     """Units of each layer."""
-    dropout: float = number(0.0, 0, 0.95)
+    dropout: float = key(0.0, "fixed", low=0, high=0.95)
     """Dropout on the output of each layer."""
-    threshold: float = number(0.3, 0, 1)
+    threshold: float = key(0.3, "tuned", low=0, high=1)
     """The least probability of a mention. Training chooses it on dev at the end."""
 
 

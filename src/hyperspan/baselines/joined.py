@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from hyperspan.baselines.greedy import GreedySets
-from hyperspan.config import Config, KindOptions, number
+from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, INITIAL_MENTION_BIAS, Abilities, Batch, Model, SegmentalScorer, Setting, Spans
 from hyperspan.structures import Loss, Mention, MentionSet, SegmentalHypergraph
@@ -117,7 +117,7 @@ THRESHOLDS = [step / 40 for step in range(4, 40)]
 class JoinedOptions(KindOptions):
     """The model `joined`. The limits in `discontinuous` apply to its mentions, too."""
 
-    threshold: float = number(0.5, 0, 1)
+    threshold: float = key(0.5, "tuned", low=0, high=1)
     """The least probability at which two parts are joined. Training chooses it on dev at the end."""
 
 

@@ -38,7 +38,7 @@ from torch.nn.utils.rnn import PackedSequence
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.baselines.readings import Reading, pairs_of
-from hyperspan.config import MOST_UNITS, Config, KindOptions, number
+from hyperspan.config import MOST_UNITS, Config, KindOptions, key
 from hyperspan.kernels.numerics import MINUS_INFINITY
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
 from hyperspan.structures import Loss, Mention, MentionSet
@@ -56,13 +56,13 @@ THRESHOLDS = [step / 40 for step in range(2, 21)]
 class KatiyarCardieOptions(KindOptions):
     """The model `katiyar-cardie`."""
 
-    label_hidden: int = number(128, 1, MOST_UNITS)
+    label_hidden: int = key(128, "fixed", low=1, high=MOST_UNITS)
     """Units of the LSTM over labels."""
-    dropout: float = number(0.0, 0, 0.95)
+    dropout: float = key(0.0, "fixed", low=0, high=0.95)
     """Dropout on the output of that LSTM."""
-    threshold: float = number(0.3, 0, 1)
+    threshold: float = key(0.3, "tuned", low=0, high=1)
     """The least probability of a label. Training chooses it on dev at the end."""
-    reading: Reading = "nested"
+    reading: Reading = key("nested", "fixed")
     """How ambiguous label sets are decoded: `all` pairs every start with every end, `nested` pairs them so that
     mentions of one type do not cross."""
 

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
-from hyperspan.config import Config, KindOptions
+from hyperspan.config import Config, KindOptions, key
 from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
@@ -286,7 +286,7 @@ def is_consistent(path: Iterable[Hyperedge]) -> bool:
 class MentionHypergraphOptions(KindOptions):
     """The model `mention-hypergraph`."""
 
-    reading: Reading = "nested"
+    reading: Reading = key("nested", "fixed")
     """How ambiguous hyperpaths are decoded: `all` pairs every start with every end, `nested` pairs them so that
     mentions of one type do not cross."""
 

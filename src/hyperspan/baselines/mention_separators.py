@@ -20,7 +20,7 @@ from torch.nn.functional import pad
 
 from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
-from hyperspan.config import Config, KindOptions
+from hyperspan.config import Config, KindOptions, key
 from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, Mention, MentionSet
@@ -278,7 +278,7 @@ def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Readin
 class MentionSeparatorOptions(KindOptions):
     """The model `mention-separators`."""
 
-    reading: Reading = "nested"
+    reading: Reading = key("nested", "fixed")
     """How ambiguous separators are decoded: `all` pairs every start with every end, `nested` pairs them so that
     mentions of one type do not cross."""
 

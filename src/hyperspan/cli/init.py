@@ -31,7 +31,7 @@ from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.toml import to_toml
 from hyperspan.training.data_checks import check_data, offset_notes
-from hyperspan.training.defaults import CorpusFacts, fitted
+from hyperspan.training.settings import CorpusFacts, complete
 from hyperspan.types import Document
 
 SMALL = 300
@@ -253,7 +253,7 @@ def first_config(
         f"# All else follows from the corpus. For {counted(facts.sentences, 'training sentence')} {language}, hyperspan train",
         "# chooses these values, and more that it prints. Remove a # to set one yourself. All keys:",
         f"# {ALL_KEYS}",
-        *_sections(fitted(Config().override([f"model.kind={_kind(train)}"]), facts).choices),
+        *_sections(complete(Config().override([f"model.kind={_kind(train)}"]), facts)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -274,13 +274,13 @@ def _model(train: CorpusSummary) -> list[str]:
     return ["", "[model]", f"# {line}; the default kind leaves them out" if few else line]
 
 
-def _sections(choices: Mapping[str, Any]) -> list[str]:
-    """The choices that matter most as comments, under the headings of their sections."""
+def _sections(config: Config) -> list[str]:
+    """The values that matter most as comments, under the headings of their sections."""
     lines: list[str] = []
     for section, names in SHOWN.items():
         lines.append(f"[{section}]")
         for name in names:
-            value = choices[f"{section}.{name}"]
+            value = config.value(f"{section}.{name}")
             hint = HINTS.get(f"{section}.{name}", "") if value == "" else ""
             lines.append(f"# {name} = {to_toml(value)}{hint}")
     return lines

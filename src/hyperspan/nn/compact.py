@@ -8,7 +8,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from hyperspan.config import CorpusConfig
 from hyperspan.errors import InputError
 from hyperspan.nn.model import Model
 from hyperspan.nn.recognizer import Recognizer
@@ -27,23 +26,12 @@ def compact(model: Model, pretrained_words: int | None = None, labels: Collectio
     kept = old.words if pretrained_words is None else old.words[: old.trained + pretrained_words]
     found = model.labels if labels is None else _labels_kept(model, labels)
     vocabulary = replace(old, words=kept, labels=list(found))
-    config = model.config
+    config = model.config.with_paths(_shortened)
     config = replace(
         config,
-        data=replace(config.data, train=_corpora(config.data.train), dev=_corpora(config.data.dev)),
         calibration=config.calibration.restrict(found),
         model=replace(config.model, names=_names_kept(config.model.names, found)),
-        words=replace(config.words, vectors=_file(config.words.vectors)),
-        transformer=replace(config.transformer, name=_encoder(config.transformer.name)),
-        training=replace(config.training, start=_file(config.training.start.rstrip("/"))),
-        distillation=replace(
-            config.distillation,
-            teacher=_names(config.distillation.teacher),
-            text=_file(config.distillation.text.rstrip("/")),
-        ),
     )
-    if clusters := config.kinds.get("handcrafted", {}).get("clusters"):
-        config = config.with_values({"handcrafted.clusters": _file(clusters)})
     small = type(model)(config, vocabulary)
     tensors = model.state_dict()
     for name in fixed_names(model):
@@ -85,22 +73,7 @@ def _scorer_tensors(model: Model, small: Model) -> dict[str, Tensor]:
     return {f"scorer.{name}": tensor for name, tensor in small.scorer.state_dict().items()}
 
 
-def _file(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _corpora(given: str | tuple[CorpusConfig, ...]) -> str | tuple[CorpusConfig, ...]:
-    if isinstance(given, str):
-        return _file(given)
-    return tuple(replace(corpus, path=_file(corpus.path)) for corpus in given)
-
-
-def _names(folders: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    if isinstance(folders, str):
-        return _file(folders.rstrip("/"))
-    return tuple(_file(folder.rstrip("/")) for folder in folders)
-
-
-def _encoder(name: str) -> str:
-    """Shorten a folder to its last part; hub names have two parts."""
-    return name if name.count("/") == 1 and not name.startswith(("/", ".")) else _file(name.rstrip("/"))
+def _shortened(key: str, path: str) -> str:
+    """The last part of a path; names of encoders on the hub have two parts."""
+    on_hub = key == "transformer.name" and path.count("/") == 1 and not path.startswith(("/", "."))
+    return path if on_hub else path.rstrip("/").rpartition("/")[2]

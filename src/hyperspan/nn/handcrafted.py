@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
-from hyperspan.config import Config, KindOptions, number
+from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.kernels.lstm import SpanLayout
 from hyperspan.nn.abilities import EncoderAbilities
@@ -41,14 +41,14 @@ REMEMBERED_SENTENCES = 50_000
 class HandcraftedOptions(KindOptions):
     """The encoder `handcrafted`: weights for sparse features of words and spans."""
 
-    words: str = "words tags bag types flags"
+    words: str = key("words tags bag types flags", "fixed")
     """Groups of word features: words, near, lower, shapes, tags, bag, types, flags, clusters, cluster_pairs, affixes,
     near_affixes."""
-    spans: str = "text tags types ends context width"
+    spans: str = key("text tags types ends context width", "fixed")
     """Groups of span features. The page on models explains them."""
-    min_count: int = number(2, 1)
+    min_count: int = key(2, "fixed", low=1)
     """How often a feature must occur in training to get weights. Span features count at mentions only."""
-    clusters: str = ""
+    clusters: str = key("", "file")
     """A file of Brown clusters."""
 
 

@@ -62,7 +62,7 @@ def validate(config: Config) -> None:
     encoder.check(config)
     _check_distillation(config)
     if config.training.start:
-        _check_warm_start(config)
+        check_warm_start(config)
 
 
 def _check_corpora(data: DataConfig) -> None:
@@ -94,7 +94,8 @@ def check_start(config: Config) -> None:
         raise InputError(f"encoder.kind is {config.encoder.kind}, but only neural encoders can be taken over")
 
 
-def _check_warm_start(config: Config) -> None:
+def check_warm_start(config: Config) -> None:
+    """Raise an InputError if a model of this configuration cannot start from another one."""
     start = config.training.start
     try:
         check_start(config)

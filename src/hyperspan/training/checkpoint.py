@@ -19,7 +19,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from hyperspan.config import SETTLED, Config
+from hyperspan.config import Config, first_difference, keys
 from hyperspan.errors import TrainingError
 from hyperspan.runtime.tensors import readable
 from hyperspan.text.vocabulary import Vocabulary
@@ -75,39 +75,15 @@ def settings_of(checkpoint: Path) -> dict[str, Any]:
     """The values that the run of a checkpoint started with, for keys that may be "auto"."""
     with readable(checkpoint), safe_open(checkpoint, framework="pt") as file:
         state = json.loads((file.metadata() or {}).get("state", "{}"))
-    return Config.stored(state["config"], str(checkpoint)).values(SETTLED) if "config" in state else {}
+    return Config.stored(state["config"], str(checkpoint)).values(keys("auto")) if "config" in state else {}
 
 
-MAY_CHANGE = {
-    "learning_rate",
-    "start_learning_rate",
-    "max_grad_norm",
-    "epochs",
-    "patience",
-    "plateau_factor",
-    "plateau_patience",
-    "plateau_reductions",
-    "eval_epochs",
-    "micro_batch_size",
-    "temperature",
-    "temperatures",
-    "biases",
-}
-"""The keys that may change when a run is resumed."""
-FILES = {"vectors", "clusters", "name", "teacher", "text", "start"}
-"""File paths may change too: their content is compared instead (:func:`fingerprint_of_built`)."""
+def difference(begun: Config, now: Config) -> str | None:
+    """The first key in which a run may not go on with another configuration than it was begun with, or None.
 
-
-def difference(one: Config, other: Config) -> str | None:
-    """The first key in which two configurations differ but must not, or None. The location of the data does not
-    matter."""
-    before, now = one.tables(), other.tables()
-    for section in (name for name in before | now if name != "data"):
-        values, others = before.get(section, {}), now.get(section, {})
-        for key in values | others:
-            if key not in MAY_CHANGE | FILES and values.get(key) != others.get(key):
-                return f"{section}.{key}"
-    return None
+    Of files the content is compared instead (:func:`fingerprint_of_built`), and of corpora the sentences.
+    """
+    return first_difference(begun, now, but=("live", "file", "tuned"))
 
 
 def fingerprint(sentences: Sequence[Sentence]) -> str:

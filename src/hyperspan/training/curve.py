@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan import __version__
-from hyperspan.config import AUTO, Config, DataConfig
+from hyperspan.config import Config, DataConfig, first_difference
 from hyperspan.errors import InputError, OutputExistsError, TrainingError, counted
 from hyperspan.files import Target
 from hyperspan.nn.validation import validate
@@ -23,24 +23,22 @@ from hyperspan.plugins import MODELS
 from hyperspan.training.checkpoint import CHECKPOINT, fingerprint
 from hyperspan.training.data import TrainingData, check_annotated, check_declared, read_dev, read_train, teaches
 from hyperspan.training.data_checks import check_data
-from hyperspan.training.defaults import typical
 from hyperspan.training.events import Listener, PartFinished, PartStarted, TrainingEvent, read_log
 from hyperspan.training.forecast import Forecast, forecast
 from hyperspan.training.run import (
     as_config,
+    check_can_start,
     check_files,
     check_one_process,
     choose_device,
     train,
 )
-from hyperspan.training.warm_start import inherited, read_start
+from hyperspan.training.settings import as_text_is_read, typical
 from hyperspan.types import Sentence
 
 RESULTS, SETTINGS, RUNS = "results.jsonl", "settings.json", "runs"
 """The files in the folder of a curve: a line per finished run, the common settings, and the runs in progress."""
 PICTURES = ("curve.json", "curve.png", "curve.svg")
-WITHOUT_INFLUENCE = {"seed": 0, "micro_batch_size": 0}
-"""Keys of the section training in which the runs of one curve may differ."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +77,22 @@ def write_runs(folder: Path, runs: Iterable[CurveRun]) -> None:
         stream.writelines(json.dumps(asdict(run)) + "\n" for run in runs)
 
 
-def settings_of(config: Config, corpus: Sequence[Sentence], dev: Sequence[Sentence]) -> dict[str, dict[str, Any]]:
-    """The settings that determine a run besides its size and seed, by section and key."""
-    training = replace(config.training, **WITHOUT_INFLUENCE)
-    tables = replace(config, data=DataConfig(joined=config.data.joined), training=training).tables()
-    data = {"train": fingerprint(corpus), "dev": fingerprint(dev)}
-    return {"hyperspan": {"version": __version__}, "corpora": data, **tables}
+Settings = dict[str, str]
+"""What determines a run besides its size and seed: the version, fingerprints of the corpora, the configuration."""
 
 
-def open_folder(folder: Path, settings: dict[str, dict[str, Any]], *, force: bool) -> None:
+def settings_of(config: Config, corpus: Sequence[Sentence], dev: Sequence[Sentence]) -> Settings:
+    """The settings of the runs of a curve."""
+    same = config.left_out(["training.seed", "training.micro_batch_size"])
+    own = {"hyperspan": __version__, "data.train": fingerprint(corpus), "data.dev": fingerprint(dev)}
+    return {**own, "config": replace(same, data=DataConfig()).to_toml()}
+
+
+def open_folder(folder: Path, settings: Settings, *, force: bool) -> None:
     """Prepare the folder; raise an error if it holds another curve or other files."""
     before = _read_settings(folder)
     if before is not None and not force:
-        if changed := _difference(before, json.loads(json.dumps(settings))):
+        if changed := _difference(before, settings, str(folder / SETTINGS)):
             raise OutputExistsError(
                 f"{folder} holds a curve with another {changed}; go on with what it was begun with, begin anew with --force, or "
                 "name another folder with --output"
@@ -106,13 +107,13 @@ def open_folder(folder: Path, settings: dict[str, dict[str, Any]], *, force: boo
         json.dump(settings, stream, indent=2)
 
 
-def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
+def _read_settings(folder: Path) -> Settings | None:
     """The settings of the curve in a folder; None if the folder does not exist or holds only hidden files."""
     if not folder.exists() or (folder.is_dir() and all(file.name.startswith(".") for file in folder.iterdir())):
         return None
     try:
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        if not all(settings[section].keys() for section in ("hyperspan", "corpora")):
+        if not all(isinstance(settings[key], str) for key in ("hyperspan", "data.train", "data.dev", "config")):
             raise ValueError
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         # Not even with --force: this command never deletes other files.
@@ -122,14 +123,12 @@ def _read_settings(folder: Path) -> dict[str, dict[str, Any]] | None:
     return settings
 
 
-def _difference(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]) -> str | None:
+def _difference(one: Settings, other: Settings, place: str) -> str | None:
     """The first key in which two settings differ."""
-    for section in one | other:
-        a, b = one.get(section, {}), other.get(section, {})
-        for key in a | b:
-            if a.get(key) != b.get(key):
-                return f"data.{key}" if section == "corpora" else f"{section}.{key}"
-    return None
+    if changed := next((key for key in other if key != "config" and one[key] != other[key]), None):
+        return changed
+    before, now = (Config.stored(settings["config"], place) for settings in (one, other))
+    return first_difference(before, now, but=["tuned"])
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ def learning_curve(
     config, folder = as_config(config).override(overrides).completed(), Path(folder)
     _check(config, seeds)
     choose_device(device)
-    config = _with_tokenizer_of_start(config)
+    config = as_text_is_read(config)
     documents = [[sentence for sentence in text if len(sentence)] for text in read_train(config)]
     dev = read_dev(config)
     corpus = [sentence for document in documents for sentence in document]
@@ -286,18 +285,11 @@ class _Jobs:
             listener(event)
 
 
-def _with_tokenizer_of_start(config: Config) -> Config:
-    """Use the tokenizer of the start model, as each run would: text is read once for all runs."""
-    if config.training.start in ("", AUTO):
-        return config
-    tokenizer = inherited(config, read_start(config).config).model.tokenizer
-    return config.with_values({"model.tokenizer": tokenizer})
-
-
 def _check(config: Config, seeds: int) -> None:
     """Raise an error for mistakes that can be detected before data is read."""
     if seeds < 1:
         raise InputError(f"--seeds is {seeds}, but a curve needs at least one run of each size; give 1 or more")
+    check_can_start(config)
     validate(typical(config))
     check_files(config)
     if not config.data.dev:

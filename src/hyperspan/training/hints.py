@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hyperspan.config import Config
-from hyperspan.training.defaults import START, can_start
 from hyperspan.training.events import EpochFinished, Hint, Listener, RunEnded, TrainingEvent
+from hyperspan.training.settings import START, can_start
 
 GOOD = 0.8
 """No hints at or above this dev F1."""

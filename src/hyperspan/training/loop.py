@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.config import SETTLED, Config
+from hyperspan.config import Config, keys
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.evaluation.counts import Counts, Score, counts_of
 from hyperspan.kernels.transfer import is_asynchronous
@@ -317,7 +317,7 @@ class Trainer:
             device=str(self.model.device),
             epoch=self.epoch,
             step=self.step,
-            settings=self.model.config.values(SETTLED),
+            settings=self.model.config.values(keys("auto")),
         )
 
     def _emit(self, event: TrainingEvent) -> None:

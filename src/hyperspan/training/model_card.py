@@ -17,7 +17,7 @@ from hyperspan.nn import Model
 from hyperspan.runtime.cards import CARD, HEADINGS, Figures, ModelCard
 from hyperspan.runtime.labels import name_labels, shown_labels
 from hyperspan.text.profile import TextProfile
-from hyperspan.training.defaults import CorpusFacts
+from hyperspan.training.settings import CorpusFacts
 from hyperspan.types import Sentence
 
 

@@ -11,16 +11,15 @@ from typing import Any
 
 import torch
 
-from hyperspan.config import AUTO, Config, CorpusConfig
+from hyperspan.config import Config, keys
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.intervals import Confidence, confidence
 from hyperspan.nn import Model, Recognizer, load_model, new_model, save_model
 from hyperspan.nn.bundled import BUNDLED
-from hyperspan.nn.handcrafted import options_of
 from hyperspan.nn.hub import check_pretrained
-from hyperspan.nn.validation import validate
+from hyperspan.nn.validation import check_start, check_warm_start, validate
 from hyperspan.plugins import MODELS
 from hyperspan.runtime.folders import FILES, folder_of
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
@@ -34,7 +33,6 @@ from hyperspan.training.data import (
     teaches,
 )
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
-from hyperspan.training.defaults import CorpusFacts, fitted, typical, usual_steps
 from hyperspan.training.distillation import (
     Distillation,
     check_labels_known,
@@ -59,8 +57,9 @@ from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_cou
 from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.objectives import GoldObjective, Objective
 from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
+from hyperspan.training.settings import CorpusFacts, as_text_is_read, complete, typical, untuned, usual_steps
 from hyperspan.training.tuning import tune
-from hyperspan.training.warm_start import inherited, learnt_parameters, new_warm_model, read_start
+from hyperspan.training.warm_start import learnt_parameters, new_warm_model, read_start
 from hyperspan.types import Sentence
 
 LOG = "log.jsonl"
@@ -117,6 +116,7 @@ def train(
     config, folder = as_config(config).override(overrides).completed(), Path(folder)
     check_one_process()
     with torch_settings_kept():
+        check_can_start(config)
         validate(typical(config))
         check_files(config)
         place = choose_device(device)
@@ -179,14 +179,13 @@ def _read(
 ) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
     """The model to train, its training and dev sentences, its objective, and the parameters it has already learnt."""
     problems = Problems()
-    start = None
-    if config.training.start not in ("", AUTO):
-        start = read_start(config)
-        config = inherited(config, start.config, text_is_read=data is not None)
-        validate(typical(config))
     from_corpora = data is None
+    if from_corpora:
+        config = as_text_is_read(config)
     data = data or read_data(config, problems)
     train, dev = _teaching(data.train, config, problems), data.dev
+    if dev:
+        config = untuned(config)
     if config.training.schedule == "plateau" and not dev:
         raise InputError(
             "training.schedule is plateau, which waits for better dev scores, but there is no dev; set data.dev, or the "
@@ -196,15 +195,13 @@ def _read(
     check_annotated(config, train)
     if from_corpora:
         check_declared(config, train)
-    corpus = CorpusFacts.of(train)
-    fitting = fitted(config, corpus)
-    config = fitting.config
-    if config.training.start and start is None:
-        start = read_start(config)
-        config = inherited(config, start.config, text_is_read=True)
+    corpus, left = CorpusFacts.of(train), list(filter(config.is_auto, keys("auto")))
+    config = complete(config.with_values(config.values(["model.tokenizer"])), corpus)  # which has cut the text
     validate(config)
-    without_effect = () if config.training.start else ("training.start_learning_rate",)
-    choices = {key: value for key, value in fitting.choices.items() if key not in without_effect}
+    choices = config.values(left)
+    if not config.training.start:
+        choices.pop("training.start_learning_rate", None)
+    start = read_start(config) if config.training.start else None
     for listener in listeners if choices else ():
         listener(SettingsChosen(corpus.sentences, corpus.english, choices))
     teachers = read_teachers(config, place)
@@ -317,9 +314,21 @@ def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> Non
         raise OutputExistsError(f"{folder} holds {held} already; {hint}, or name another folder")
 
 
+def check_can_start(config: Config) -> None:
+    """Raise an InputError unless a model of this configuration can start from the model that it names, if any."""
+    if not config.training.start:
+        return
+    check_warm_start(config)
+    try:
+        check_start(Config.of_model(folder_of(config.training.start)))
+    except InputError as error:
+        start = config.training.start
+        raise InputError(f"training.start is {start}, which no model can start from: {error}") from None
+
+
 def check_start_stays(config: Config, folder: Path) -> None:
     """Raise an error if training would overwrite the model that it starts from, which resuming needs."""
-    start = config.training.start if config.training.start != AUTO else ""
+    start = config.training.start
     if start and folder.exists() and folder.samefile(folder_of(start)):
         raise InputError(f"{folder} is the model that training.start names; write to another folder with --output")
 
@@ -341,27 +350,21 @@ def check_files(config: Config) -> None:
         raise InputError(
             "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
         )
-    named = {
-        **_named("data.train", config.data.train),
-        **_named("data.dev", config.data.dev),
-        "words.vectors": "" if config.words.vectors in (AUTO, BUNDLED) else config.words.vectors,
-        "handcrafted.clusters": options_of(config).clusters,
-        "distillation.text": config.distillation.text,
-    }
-    missing = {name: path for name, path in named.items() if path and not Path(path).exists()}
+    missing = {key: path for key, path in _files(config).items() if not Path(path).exists()}
     if missing:
         raise InputError(_about_missing(missing))
     if config.transformer.name:
         check_pretrained(config.transformer.name)
-    for model in {config.training.start, *config.distillation.teachers} - {"", AUTO}:
+    for model in {config.training.start, *config.distillation.teachers} - {""}:
         folder_of(model)
 
 
-def _named(key: str, given: str | tuple[CorpusConfig, ...]) -> dict[str, str]:
-    """The paths of corpora, by the keys that name them."""
-    if isinstance(given, str):
-        return {key: given}
-    return {f"{key}[{place}].path": corpus.path for place, corpus in enumerate(given)}
+def _files(config: Config) -> dict[str, str]:
+    """The corpora and other files of a configuration, by key; neither models nor what comes with hyperspan."""
+    models = ("transformer.name", "training.start", "distillation.teacher")
+    bundled = config.words.vectors == BUNDLED
+    others = (*models, "words.vectors") if bundled else models
+    return {key: path for key, path in config.paths().items() if not key.startswith(others)}
 
 
 def _about_missing(files: Mapping[str, str]) -> str:

@@ -10,17 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.folders import check_learnable
-from hyperspan.nn.validation import check_start
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.folders import folder_of
@@ -28,23 +25,11 @@ from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.optimisation import LearntParameters
 from hyperspan.types import Sentence
 
-SAME = {
-    "model": ("kind", "tied"),
-    "words": ("dimension", "lowercase", "tag_dimension"),
-    "characters": ("encoder", "dimension", "hidden"),
-    "transformer": ("name", "pooling", "layers"),
-    "encoder": ("kind", "layers", "hidden", "span_hidden"),
-    "segmental": ("interactions",),
-}
-"""Keys that must equal those of the trained model, by section: otherwise its parameters would not fit."""
-FOLLOWED = {"model": ("tokenizer",), "transformer": ("window", "context")}
-"""Keys that follow the trained model unless the user sets them."""
 MOST_COMPARED = 2_000
 """The number of training sentences used to compare new labels with those of the trained model."""
 SMALL_PROBABILITY = 0.01
 """The probability of mentions that the trained model does not find: if it finds none, a new label resembles all labels
 equally."""
-DEFAULTS = Config()
 
 
 @dataclass(frozen=True)
@@ -53,12 +38,6 @@ class WarmStart:
 
     name: str
     model: Recognizer
-
-    @property
-    def config(self) -> Config:
-        """The model's configuration, adapted for reuse: tag embeddings only if the model has seen tags."""
-        config = self.model.config
-        return config if self.model.reads_tags else replace(config, words=replace(config.words, tag_dimension=0))
 
     def fingerprint(self) -> str:
         """A fingerprint of labels and parameters; the words show in the model built from it."""
@@ -83,48 +62,17 @@ class WarmStart:
 
 
 def read_start(config: Config) -> WarmStart:
-    """Load the model named by training.start; its folder is untrusted."""
+    """Load the model named by training.start, whose configuration has been checked; its folder is untrusted."""
     name = config.training.start
     model = load_model(folder_of(name))
-    try:
-        check_start(model.config)
-    except InputError as error:
-        raise InputError(f"training.start is {name}, which no model can start from: {error}") from None
-    assert isinstance(model, Recognizer), "check_start lets no others through"
+    assert isinstance(model, Recognizer), "no others can be a start"
     return WarmStart(name.rstrip("/").rpartition("/")[2], model)
-
-
-def inherited(config: Config, start: Config, *, text_is_read: bool = False) -> Config:
-    """Copy into a configuration all values that must match the model it starts from.
-
-    With `text_is_read`, keep the tokenizer that split the training text.
-    """
-    changes: dict[str, dict[str, Any]] = {"model": {}}
-    for keys, must in ((SAME, True), (FOLLOWED, False)):
-        for section, names in keys.items():
-            for key in names:
-                given, theirs = (getattr(getattr(one, section), key) for one in (config, start))
-                if not _is_set(section, key, given):
-                    changes.setdefault(section, {})[key] = theirs
-                elif must and given != theirs:
-                    raise InputError(
-                        f"{section}.{key} is {given}, but {config.training.start}, which training.start names, has {theirs}; "
-                        f"leave {section}.{key} out, or start from another model"
-                    )
-    if text_is_read:
-        changes["model"].pop("tokenizer", None)
-    return replace(config, **{name: replace(getattr(config, name), **values) for name, values in changes.items()})
-
-
-def _is_set(section: str, key: str, value: Any) -> bool:
-    """Whether the user has chosen a value."""
-    return value not in ("auto", getattr(getattr(DEFAULTS, section), key))
 
 
 def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Sentence]) -> Recognizer:
     """Create a model for the words and labels of training sentences, initialised from another model where possible.
 
-    The configuration must come from :func:`inherited`.
+    The configuration must have the shape of the other (:func:`hyperspan.training.settings.following`).
     """
     config = config.settled()
     encoder = ENCODERS[config.encoder.kind]

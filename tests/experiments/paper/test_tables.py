@@ -18,7 +18,7 @@ from experiments.summaries import summaries, summarize
 from experiments.tables import ablation_sections, main_sections, overlap_sections, state_lines
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.training.defaults import CorpusFacts, fitted
+from hyperspan.training.settings import CorpusFacts, complete
 from tests.experiments.support import result
 
 GOOD, POOR = [2, 2, 2, 1] * 10, [1, 2, 0, 1] * 10
@@ -51,7 +51,7 @@ def test_the_rows_are_those_of_the_paper() -> None:
 def test_additions_lead_from_the_settings_of_the_paper_to_ours() -> None:
     def settled(row: str) -> Config:
         config = config_of(ROWS[row], "genia").override(["words.dimension=100"])
-        return fitted(config, CorpusFacts(14_836, english=True)).config
+        return complete(config, CorpusFacts(14_836, english=True))
 
     steps = [settled(row.name) for row in rows_for("genia", "paper") if row.base == ROWS["paper-n-char"]]
     assert steps[-1] == settled("sh-n-char") and len(set(map(str, steps))) == len(steps) == 6

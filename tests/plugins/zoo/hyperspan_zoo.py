@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan import Config, Document, Mention, Sentence
-from hyperspan.config import KindOptions, number
+from hyperspan.config import KindOptions, key
 from hyperspan.corpora import Format, Losses, Problems, Source, Target
 from hyperspan.nn import (
     ENCODERS,
@@ -123,7 +123,7 @@ class SingleWordScorer(Scorer):
 class HashOptions(KindOptions):
     """The section ``[hashes]`` of a configuration."""
 
-    vectors: int = number(1009, 1)
+    vectors: int = key(1009, "fixed", low=1)
     """The number of vectors."""
     notes: tuple[str, ...] = ()
     """What tells runs apart."""

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.config import AUTO, SETTLED, Config
+from hyperspan.config import Config, keys
 from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
-from hyperspan.training.defaults import LARGE, MOST_TO_START, START, CorpusFacts, fitted
 from hyperspan.training.events import SettingsChosen, TrainingEvent, read_log
 from hyperspan.training.run import train
+from hyperspan.training.settings import LARGE, MOST_TO_START, START, CorpusFacts, complete
 from tests.support.models import HARBOUR
 from tests.support.process import hyperspan
 
@@ -60,16 +60,15 @@ def test_every_model_gets_good_settings_for_every_corpus(
     optimizer: str, kind: tuple[str, str], corpus: CorpusFacts
 ) -> None:
     config = a_config(*kind, optimizer)
-    chosen = fitted(config, corpus)
-    assert chosen.choices.keys() == SETTLED.keys() and AUTO not in chosen.choices.values()
-    assert chosen.config == config.with_values(chosen.choices)
-    assert Config.from_toml(chosen.config.to_toml()) == chosen.config  # which checks types and ranges
-    validate(chosen.config)
-    assert fitted(chosen.config, corpus).choices == {}
+    chosen = complete(config, corpus)
+    assert not any(map(chosen.is_auto, keys("auto")))
+    assert Config.from_toml(chosen.to_toml()) == chosen  # which checks types and ranges
+    validate(chosen)
+    assert complete(chosen, CorpusFacts(1, english=not corpus.english)) == chosen
 
 
 def test_all_kinds_are_among_them() -> None:
-    assert own_values.keys() == SETTLED.keys()
+    assert own_values.keys() == set(keys("auto"))
     assert {kind for kind, _ in kinds} == MODELS.built_in.keys() and {encoder for _, encoder in kinds} == {
         "neural",
         "handcrafted",
@@ -78,9 +77,7 @@ def test_all_kinds_are_among_them() -> None:
 
 @given(st.sampled_from(kinds), corpora, st.fixed_dictionaries({}, optional=own_values))
 def test_what_is_set_stays(kind: tuple[str, str], corpus: CorpusFacts, own: dict[str, Any]) -> None:
-    chosen = fitted(a_config(*kind, "adamw").with_values(own), corpus)
-    assert chosen.config.values(own) == own
-    assert not chosen.choices.keys() & own.keys() and chosen.choices.keys() | own.keys() == SETTLED.keys()
+    assert complete(a_config(*kind, "adamw").with_values(own), corpus).values(own) == own
 
 
 @given(st.sampled_from(kinds), st.booleans(), st.integers(1, 100_000), st.integers(1, 100_000))
@@ -88,7 +85,7 @@ def test_more_sentences_never_mean_more_epochs_or_smaller_batches(
     kind: tuple[str, str], english: bool, one: int, other: int
 ) -> None:
     few, many = (
-        fitted(a_config(*kind, "adamw"), CorpusFacts(size, english)).config.training for size in sorted((one, other))
+        complete(a_config(*kind, "adamw"), CorpusFacts(size, english)).training for size in sorted((one, other))
     )
     assert few.epochs >= many.epochs and few.batch_size <= many.batch_size
     assert few.warmup_epochs < few.epochs and many.warmup_epochs < many.epochs
@@ -96,19 +93,19 @@ def test_more_sentences_never_mean_more_epochs_or_smaller_batches(
 
 @pytest.mark.parametrize("setting", ["model.kind=linear-chain", "encoder.layers=3"])
 def test_a_warm_start_is_only_chosen_where_it_is_possible(setting: str) -> None:
-    assert not fitted(Config().override([setting]), CorpusFacts(100, english=True)).config.training.start
+    assert not complete(Config().override([setting]), CorpusFacts(100, english=True)).training.start
 
 
 def test_a_value_that_the_start_has_too_keeps_it() -> None:
-    chosen = fitted(Config(), CorpusFacts(100, english=True))
+    chosen = complete(Config(), CorpusFacts(100, english=True))
     for key in ("encoder.hidden", "characters.encoder", "words.vectors"):
-        same = Config().override([f"{key}={chosen.choices[key]}"])
-        assert fitted(same, CorpusFacts(100, english=True)).config == chosen.config
+        same = Config().override([f"{key}={chosen.value(key)}"])
+        assert complete(same, CorpusFacts(100, english=True)) == chosen
 
 
 def test_small_english_corpora_start_from_english() -> None:
     starts = [
-        fitted(Config(), CorpusFacts(n, english)).config.training.start
+        complete(Config(), CorpusFacts(n, english)).training.start
         for n in (30, 3_000, 3_001)
         for english in (True, False)
     ]
@@ -116,9 +113,9 @@ def test_small_english_corpora_start_from_english() -> None:
 
 
 def test_vectors_of_another_size_than_the_bundled_ones_are_none() -> None:
-    assert fitted(Config().override(["words.dimension=50"]), CorpusFacts(100, english=True)).config.words.vectors == ""
+    assert complete(Config().override(["words.dimension=50"]), CorpusFacts(100, english=True)).words.vectors == ""
     vectors = Config().override(["words.vectors=bundled"])
-    assert fitted(vectors, CorpusFacts(100, english=False)).config.words.dimension == 100
+    assert complete(vectors, CorpusFacts(100, english=False)).words.dimension == 100
 
 
 SIZES = (30, 100, 300, 1_000, 3_000, 10_000)
@@ -148,9 +145,9 @@ TABLE = {
 def documented_table() -> str:
     """What docs/how-to/train.md must say of the defaults."""
     lines = [f"| training sentences | {' | '.join(f'{size:,}' for size in SIZES)} |", "|---" * (len(SIZES) + 1) + "|"]
-    for encoder, keys in TABLE.items():
-        configs = [fitted(a_config("segmental", encoder, "adam"), CorpusFacts(n, english=False)).config for n in SIZES]
-        for name in keys:
+    for encoder, names in TABLE.items():
+        configs = [complete(a_config("segmental", encoder, "adam"), CorpusFacts(n, english=False)) for n in SIZES]
+        for name in names:
             key = name if "." in name else f"training.{name}"
             values = [config.values([key])[key] for config in configs]
             cells = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
@@ -189,12 +186,12 @@ def test_the_settings_are_told_and_kept(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("settings for ")]
     kept = Config.read(tmp_path / "run" / "config.toml")
-    assert not any(kept.is_auto(key) for key in SETTLED)
+    assert not any(map(kept.is_auto, keys("auto")))
     shown = dict(part.split("=", 1) for part in line.partition(": ")[2].split())
     assert shown["training.batch_size"] == str(kept.training.batch_size)
     assert float(shown["training.learning_rate"]) == pytest.approx(kept.training.learning_rate)
-    assert "training.epochs" not in shown and shown.keys() <= SETTLED.keys()
-    assert read_log(tmp_path / "run" / "log.jsonl")[0]["settings"] == kept.values(SETTLED)
+    assert "training.epochs" not in shown and shown.keys() <= set(keys("auto"))
+    assert read_log(tmp_path / "run" / "log.jsonl")[0]["settings"] == kept.values(keys("auto"))
 
 
 def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
@@ -205,7 +202,7 @@ def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tmp_path: Path)
     train(small(epochs=4), folder, device="cpu", resume=True, listeners=[events.append])
     assert [event["epoch"] for event in read_log(folder / "log.jsonl") if event["event"] == "epoch"] == [1, 2, 3, 4]
     assert not any(isinstance(event, SettingsChosen) for event in events)
-    chosen = fitted(small(epochs=4), CorpusFacts(16, english=True)).config
+    chosen = complete(small(epochs=4), CorpusFacts(16, english=True))
     assert begun.training.warmup_epochs != chosen.training.warmup_epochs, "it would have been chosen differently"
     resumed = Config.read(folder / "config.toml")
     assert resumed.with_values({"training.epochs": 2, "model.temperature": begun.model.temperature}) == begun
