@@ -110,7 +110,7 @@ def test_joint_c_computes_large_groups(g: int, tied: bool) -> None:
 
 def test_larger_groups_are_left_to_the_reference() -> None:
     scores, room = group_scores((1, 1, 9), 0, pairs=()), torch.tensor([1])
-    assert joint.best_mentions(scores, room) is None
+    assert joint.highest_sums(scores, room).shape == (1, 2, 2**9)
     torch.testing.assert_close(joint.log_partition(scores, room), joint_reference.log_partition(scores, room))
 
 
@@ -190,19 +190,23 @@ def test_best_mentions_are_those_of_the_reference(data: st.DataObject) -> None:
     np.testing.assert_array_equal(rows, expected)
 
 
-def test_best_mentions_are_more_than_rows() -> None:
-    scores = group_scores((2, 5, 4), 0, 0.0)
-    scores.close[:] = 1.0
-    found = joint.best_mentions(scores, torch.tensor([5, 3]))
-    assert found is not None and len(found) == 5 * 4 + 3 * 4
-    assert found[:5].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 2], [0, 0, 3], [0, 1, 0]]
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_highest_sums_are_those_of_the_reference(data: st.DataObject) -> None:
+    sizes = data.draw(st.tuples(st.integers(0, 11), st.integers(1, 5), st.integers(1, 6)))
+    seed, tied = data.draw(st.integers(0, 2**31)), data.draw(st.booleans())
+    scores = group_scores(sizes, seed, 5.0, 0.2, data.draw(st.sampled_from(PAIRS)), tied=tied)
+    room = random_room(sizes[0], sizes[1], seed)
+    found, inside = joint.highest_sums(padded(scores, room, math.nan), room), room > 0
+    with kernels.reference():
+        expected = joint.highest_sums(padded(scores, room, 0.0), room)
+    torch.testing.assert_close(found[inside], expected[inside], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_best_mentions_leave_what_is_undefined_to_the_reference(value: float) -> None:
+def test_highest_sums_say_what_is_undefined(value: float) -> None:
     scores = group_scores((3, 2, 2), 0)
     scores.within[1, 1, 0, 1] = value  # type: ignore[index]
-    assert joint.best_mentions(scores, torch.tensor([2, 2, 2])) is None
-    assert joint.best_mentions(scores, torch.tensor([2, 1, 2])) is not None  # beyond the end of its sentence
-    scores.absent[0] = scores.present[0] = -math.inf
-    assert joint.best_mentions(scores, torch.tensor([2, 1, 2])) is None
+    undefined = joint.highest_sums(scores, torch.tensor([2, 2, 2])).isnan().any(2).any(1)
+    assert undefined.tolist() == [False, True, False]
+    assert not joint.highest_sums(scores, torch.tensor([2, 1, 2])).isnan().any()  # beyond the end of its sentence

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import torch
 from torch import Tensor
 
 from hyperspan.kernels import joint_arrays, joint_c
@@ -27,11 +27,10 @@ from hyperspan.kernels.joint_reference import uses as reference_uses
 __all__ = [
     "GroupScores",
     "Uses",
-    "best_mentions",
     "choice_probabilities",
     "choices_of",
     "conditional",
-    "highest",
+    "highest_sums",
     "inward",
     "log_partition",
     "start_scores",
@@ -56,12 +55,11 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
     return reference_uses(scores, room)
 
 
-def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
-    """(mentions, 3): the best mentions of all rows as (row, width, type); widths start at 0.
-
-    None if no kernel supports this or there is no possible choice: then use :func:`inward` with :func:`highest`.
-    """
-    return joint_c.best_mentions(scores, room) if _chosen(scores) == "c" else None
+def highest_sums(scores: GroupScores, room: Tensor) -> Tensor:
+    """(R, c + 1, 2^g): the highest sum of what follows at each width, by active types: β_0, …, β_c. No gradient."""
+    if _chosen(scores) == "c":
+        return joint_c.highest_sums(scores, room)
+    return torch.stack(list(inward(scores, room, highest))[::-1], dim=1)
 
 
 def _chosen(scores: GroupScores) -> str:

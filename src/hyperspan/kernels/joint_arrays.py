@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.chain_arrays import chain_function, check_memory, listed_mentions
-from hyperspan.kernels.libraries import address
+from hyperspan.kernels.chain_arrays import chain_function, check_memory
+from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address
 from hyperspan.kernels.threads import thread_count
 
 MOST_TYPES = 8
@@ -39,56 +38,49 @@ class JointResults(NamedTuple):
 
     log_partition: np.ndarray  # (R,)
     uses: JointArrays | None
+    """The gradient of the log-partition: the uses of `branch` count towards `extend` and `close` if it is None."""
     failed: np.ndarray
     """The rows whose weights exceed the kernel's range, such as those without a possible choice. Their results are
     meaningless."""
 
 
-class _JointProblem(ctypes.Structure):
-    """The struct Joint of joint_of.h."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in (*JointArrays._fields, "room")),
-        *((name, ctypes.c_int64) for name in ("rows", "c", "g")),
-        ("log_partition", ctypes.c_void_p),
-        *((f"to_{name}", ctypes.c_void_p) for name in JointArrays._fields),
-        ("failed", ctypes.c_void_p),
-        ("openmp", ctypes.c_void_p),
-    )
-
-
 def run_joint(
     scores: JointArrays, room: np.ndarray, *, with_uses: bool = True, openmp: int | None = None
 ) -> JointResults:
-    """The log-partition of each row and, if requested, the expected uses of its scores, untied."""
-    given = _contiguous(scores)
-    known = np.ascontiguousarray(room, dtype=np.int64)
-    rows, c, g = given.close.shape
-    log_partition = np.empty(rows, dtype=given.close.dtype)
-    failed = np.empty(rows, dtype=np.uint8)
-    # The uses of extend and branch are separate, even if the scores are tied.
-    uses = _zeros(given._replace(branch=given.extend)) if with_uses else None
-    made = uses or (None,) * len(given)
-    problem = _JointProblem(
-        *map(address, (*given, known)), rows, c, g, *map(address, (log_partition, *made, failed)), openmp
-    )
-    threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
-    check_memory(chain_function("joint", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
-    return JointResults(log_partition, uses, failed.nonzero()[0])
+    """The log-partition of each row and, if requested, the expected uses of its scores."""
+    call = _Call(scores, room, openmp)
+    log_partition, failed = np.zeros(len(room)), np.zeros(len(room), dtype=np.uint8)
+    uses = JointArrays(*(None if array is None else np.zeros_like(array) for array in call.scores))  # type: ignore[arg-type]
+    given = ScoresStruct.of(uses._asdict() if with_uses else {})
+    call.run("joint", address(log_partition), ctypes.byref(given), address(failed))
+    total = log_partition.astype(scores.close.dtype)
+    return JointResults(total, uses if with_uses else None, failed.nonzero()[0])
 
 
-def best_places(scores: JointArrays, room: np.ndarray) -> np.ndarray | None:
-    """(mentions, 3): the best mentions as (row, width, type), in that order; widths start at 0. None if a row has no
-    possible choice."""
-    given = _contiguous(scores)
-    known = np.ascontiguousarray(room, dtype=np.int64)
-    problem = _JointProblem(*map(address, (*given, known)), *given.close.shape)
-    return listed_mentions(chain_function("joint_best", given.close), problem, len(known), 3)
+def highest_sums(scores: JointArrays, room: np.ndarray) -> np.ndarray:
+    """(R, c + 1, 2^g): the highest sum of what follows at each width, by active types; NaN where a score is NaN or
+    +inf."""
+    call = _Call(scores, room, None)
+    rows, c, g = scores.close.shape
+    tables = np.zeros((rows, c + 1, 2**g))
+    call.run("joint_highest", address(tables))
+    return tables
 
 
-def _zeros(like: JointArrays) -> JointArrays:
-    return JointArrays(*(None if array is None else np.zeros(array.shape, array.dtype) for array in like))  # type: ignore[arg-type]
+class _Call:
+    """The arguments that all functions of joint_rows.h share."""
 
+    def __init__(self, scores: JointArrays, room: np.ndarray, openmp: int | None):
+        rows, c, g = scores.close.shape
+        self.scores = JointArrays(*(None if one is None else np.ascontiguousarray(one) for one in scores))  # type: ignore[arg-type]
+        self.lengths = np.ascontiguousarray(room, dtype=np.int64)
+        self.types = np.arange(g, dtype=np.int32)
+        threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
+        self.batch = BatchStruct(address(self.lengths), rows, 1, c, g, threads=threads, openmp=openmp)
 
-def _contiguous(scores: Sequence[np.ndarray | None]) -> JointArrays:
-    return JointArrays(*(None if array is None else np.ascontiguousarray(array) for array in scores))  # type: ignore[arg-type]
+    def run(self, name: str, *more: Any) -> None:
+        function = chain_function(name, self.scores.close)
+        given, types = ScoresStruct.of(self.scores._asdict()), ctypes.c_void_p(address(self.types))
+        addresses = (ctypes.c_void_p(one) if isinstance(one, int) else one for one in more)
+        sizes = ctypes.c_int64(len(self.types))
+        check_memory(function(ctypes.byref(self.batch), ctypes.byref(given), types, sizes, *addresses))

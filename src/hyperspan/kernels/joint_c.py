@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from hyperspan.kernels import joint_reference
-from hyperspan.kernels.joint_arrays import JointArrays, best_places, run_joint
+from hyperspan.kernels import joint_arrays, joint_reference
+from hyperspan.kernels.joint_arrays import JointArrays, run_joint
 from hyperspan.kernels.joint_reference import GroupScores, Uses, differentiable_backward, scaled
 from hyperspan.kernels.threads import torch_openmp
 
@@ -31,11 +31,9 @@ def uses(scores: GroupScores, room: Tensor) -> Uses:
     return found
 
 
-@torch.no_grad()
-def best_mentions(scores: GroupScores, room: Tensor) -> np.ndarray | None:
-    """(mentions, 3): the best mentions of all rows as (row, width, type); widths start at 0. None if a row has no
-    possible choice."""
-    return best_places(_arrays(scores), room.numpy())
+def highest_sums(scores: GroupScores, room: Tensor) -> Tensor:
+    """(R, c + 1, 2^g), in float64: the highest sum of what follows at each width, by active types."""
+    return torch.from_numpy(joint_arrays.highest_sums(_arrays(scores), room.numpy()))
 
 
 class _JointLogPartition(Function):
@@ -53,7 +51,7 @@ class _JointLogPartition(Function):
         scores = GroupScores(*tensors)
         found = ctx.uses or uses(scores, room)
         ctx.uses = None
-        return None, *scaled(found, gradient, tied=scores.branch is None)
+        return None, *scaled(found, gradient)
 
 
 def _run(scores: GroupScores, room: Tensor, *, with_uses: bool) -> tuple[Tensor, Uses | None]:

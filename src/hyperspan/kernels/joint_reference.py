@@ -210,13 +210,13 @@ def choice_probabilities(
 
 
 class Uses(NamedTuple):
-    """The expected uses of each score of a group: the gradients of its log-partition. As GroupScores, untied."""
+    """The expected uses of each score of a group: the gradients of its log-partition. As GroupScores."""
 
     absent: Tensor
     present: Tensor
     extend: Tensor
     close: Tensor
-    branch: Tensor
+    branch: Tensor | None
     together: Tensor | None
     within: Tensor | None
 
@@ -257,9 +257,10 @@ def _uses(scores: GroupScores, room: Tensor) -> Uses:
     more = iter(pair.unflatten(2, (g, g)) for pair in pairs)
     together = next(more) if scores.together is not None else None
     within = next(more) if scores.within is not None else None
-    return Uses(
-        inside.to(present.dtype) - present, present, extend[:, : c - 1], close, branch[:, : c - 1], together, within
-    )
+    extend, branch = extend[:, : c - 1], branch[:, : c - 1]
+    if scores.branch is None:  # going on with a mention uses both of the others
+        extend, close, branch = extend + branch, close + pad(branch, (0, 0, 0, 1)), None
+    return Uses(inside.to(present.dtype) - present, present, extend, close, branch, together, within)
 
 
 def _members(g: int, like: Tensor) -> Tensor:
@@ -285,17 +286,12 @@ class ExplicitLogPartition(Function):
         if torch.is_grad_enabled():  # a second derivative is needed
             return None, *differentiable_backward(room, tensors, gradient)
         scores = GroupScores(*tensors)
-        return None, *scaled(uses(scores, room), gradient, tied=scores.branch is None)
+        return None, *scaled(uses(scores, room), gradient)
 
 
-def scaled(found: Uses, gradient: Tensor, *, tied: bool) -> list[Tensor | None]:
+def scaled(found: Uses, gradient: Tensor) -> list[Tensor | None]:
     """The gradients of all scores, given that of each row's log-partition."""
-    extend, close, branch = found.extend, found.close, found.branch
-    if tied:
-        extend, close = extend + branch, close.clone()
-        close[:, :-1] += branch
-    parts = (found.absent, found.present, extend, close, None if tied else branch, found.together, found.within)
-    return [None if part is None else part * gradient.view(-1, *[1] * (part.dim() - 1)) for part in parts]
+    return [None if part is None else part * gradient.view(-1, *[1] * (part.dim() - 1)) for part in found]
 
 
 def differentiable_backward(room: Tensor, tensors: list[Any], gradient: Tensor) -> list[Tensor | None]:

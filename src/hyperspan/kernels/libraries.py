@@ -9,7 +9,7 @@ import ctypes
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +19,7 @@ from hyperspan.errors import KernelWarning, is_installed
 LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """The processor variants of the encoder, best first: see native/build.py."""
-ABI_VERSION = 11
+ABI_VERSION = 12
 """Must match native/threads.h: increase both when a C struct or function signature changes."""
 NOT_COMPILED = "was not compiled; install a wheel of hyperspan, or a C compiler and then hyperspan again"
 TIMES_AS_LONG = 4
@@ -54,6 +54,34 @@ class Loaded(NamedTuple):
 
     library: ctypes.CDLL | None
     obstacle: str | None = None
+
+
+class ScoresStruct(ctypes.Structure):
+    """The struct Scores of abi.h: the addresses of contiguous arrays, by name; NULL for those that are not given."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in (
+            *("absent", "present", "extend", "close", "branch"),
+            *("open", "gap", "last"),
+            *("together", "within"),
+        )
+    )
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> ScoresStruct:
+        """The addresses of these arrays, which must outlive it."""
+        return cls(**{name: address(array) for name, array in arrays.items()})
+
+
+class BatchStruct(ctypes.Structure):
+    """The struct Batch of abi.h: the sizes of a batch."""
+
+    _fields_ = (
+        ("lengths", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("batch", "n", "c", "m", "gaps", "later", "parts", "threads")),
+        ("openmp", ctypes.c_void_p),
+    )
 
 
 class EncoderLibrary(NamedTuple):

@@ -219,10 +219,7 @@ class JointSegmentalHypergraph(Distribution):
 
     def _best_of(self, scores: GroupScores) -> Tensor:
         """(mentions, 4): the best mentions of a group, as :func:`walk` finds them."""
-        known = joint.best_mentions(scores, self._room)
-        if known is not None:
-            return torch.nn.functional.pad(torch.from_numpy(known), (1, 0))
-        sums = list(joint.inward(scores, self._room, joint.highest))[::-1]
+        sums = joint.highest_sums(scores, self._room).unbind(1)
         best, state = (joint.start_scores(scores) + sums[0]).max(1)
         self._check_possible(best)
         rows = ((state > 0) & (self._room > 0)).nonzero()[:, 0]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import combinations, count, product
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from hyperspan.kernels import joint
@@ -45,7 +44,7 @@ class GroupTables:
     @classmethod
     def of(cls, types: Sequence[int], scores: GroupScores, room: Tensor, log_partition: Tensor) -> GroupTables:
         """The tables of some rows."""
-        best = torch.stack(list(joint.inward(scores, room, joint.highest))[::-1], dim=1)
+        best = joint.highest_sums(scores, room)
         tensors = joint.start_scores(scores), best, log_partition, room
         return cls(types, scores, *(tensor.numpy(force=True) for tensor in tensors))
 

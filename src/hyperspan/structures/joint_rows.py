@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
@@ -20,9 +21,7 @@ def ending_probabilities(scores: GroupScores, room: Tensor, *, differentiable: b
     """(R, c, g): the probability of each mention; 0 in padding."""
     if not differentiable:
         uses = joint.uses(scores, room)
-        ending = uses.close.clone()
-        ending[:, :-1] += uses.branch
-        return ending
+        return uses.close if uses.branch is None else uses.close + pad(uses.branch, (0, 0, 0, 1))
     ends = joint.choices_of(scores.close.shape[2], scores.close.device).ends.to(scores.close.dtype)
     steps = joint.choice_probabilities(scores, room)
     next(steps)

@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 /* Grows when a struct or the arguments of an exported function change; the same number is in libraries.py. */
-#define ABI_VERSION 11
+#define ABI_VERSION 12
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
