@@ -129,7 +129,9 @@ def test_commands_that_need_torch_say_so_in_one_sentence(tmp_path: Path) -> None
         assert 'needs the extra `train`: pip install "hyperspan[train]"' in said
 
 
-EXTRAS = "matplotlib playwright pyarrow ray spacy starlette tensorboard torch transformers uvicorn".split()
+EXTRAS = (
+    "matplotlib playwright prometheus_client pyarrow ray spacy starlette tensorboard torch transformers uvicorn".split()
+)
 
 
 def test_command_line_runs_without_extras(tmp_path: Path) -> None:

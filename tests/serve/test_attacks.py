@@ -219,7 +219,7 @@ def test_open_lines_of_many_streams_hold_no_more_than_the_limit(annotator: Annot
         for connection in begun:
             connection.sendall(head("/v1/annotate/stream", "Transfer-Encoding: chunked"))
             connection.sendall(b"%x\r\n%s\r\n" % (len(line), line))
-        until(lambda: one.service.metrics.shed.values[("memory",)] == 9)
+        until(lambda: one.service.metrics.registry.get_sample_value("hyperspan_shed_total", {"reason": "memory"}) == 9)
         assert one.service.memory.held == 3 * len(line)
         refused = one.post(text="y" * 50_000)
         assert refused.status_code == 503 and "too many large requests are at work" in refused.text

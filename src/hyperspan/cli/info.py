@@ -19,7 +19,7 @@ EXTRAS = {
     "pictures": ("cairosvg",),
     "plots": ("matplotlib", "tensorboard"),
     "ray": ("pyarrow", "ray"),
-    "serve": ("pydantic", "starlette", "uvicorn"),
+    "serve": ("prometheus_client", "pydantic", "starlette", "uvicorn"),
     "spacy": ("spacy",),
     "train": ("torch",),
     "transformers": ("torch", "transformers"),

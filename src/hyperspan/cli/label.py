@@ -76,6 +76,7 @@ def label(
 
     Example: hyperspan label abstracts.jsonl -m genia -o corrected.jsonl --annotator ann
     """
+    require("prometheus_client", "labelling", "serve")
     require("starlette", "labelling", "serve")
     require("uvicorn", "labelling", "serve")
     documents = texts.inputs(given)

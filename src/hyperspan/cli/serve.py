@@ -72,6 +72,7 @@ def serve(
 
     Example: hyperspan serve --model genia --model mine=runs/mine --port 8080
     """
+    require("prometheus_client", "serving", "serve")
     require("starlette", "serving", "serve")
     require("uvicorn", "serving", "serve")
     from hyperspan.serve.run import serve as run

@@ -139,7 +139,7 @@ class Batcher:
     def check_capacity(self, size: float) -> None:
         """Raise an error if the queue has no capacity for a job of this size."""
         if self.is_full(size):
-            self.metrics.shed.add(1, "queue")
+            self.metrics.shed.labels("queue").inc()
             ahead = self.ahead(size)
             raise overloaded(
                 f"{ahead:,.0f} words are waiting already, and the limit is {self.max_queued:,}; send the request again later",
@@ -253,7 +253,7 @@ class Batcher:
         self.metrics.batch_jobs.observe(len(parts))
         self.metrics.batch_words.observe(words)
         self.metrics.batch_seconds.observe(seconds)
-        self.metrics.words.add(words, parts[0].job.name)
+        self.metrics.words.labels(parts[0].job.name).inc(words)
         now = sum(part.work for part in parts) / max(seconds, 1e-6)
         self.speed = 0.8 * self.speed + 0.2 * now
 

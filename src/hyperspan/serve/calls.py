@@ -75,7 +75,7 @@ class Memory:
 
     def hold(self, call: Call, count: int) -> None:
         if self.held + count > self.limit:
-            self.metrics.shed.add(1, "memory")
+            self.metrics.shed.labels("memory").inc()
             raise overloaded("too many large requests are at work; send the request again later", 5)
         self.held += count
         call.held += count

@@ -184,8 +184,8 @@ class _Exchange:
     def _record(self) -> None:
         self.status = self.status or 499  # the client was gone
         seconds = time.monotonic() - self.start
-        self.service.metrics.requests.add(1, self.route, str(self.status))
-        self.service.metrics.seconds.observe(seconds, self.route)
+        self.service.metrics.requests.labels(self.route, self.status).inc()
+        self.service.metrics.seconds.labels(self.route).observe(seconds)
         entry = {"time": timestamp(), "request": self.id, "method": self.scope["method"], "route": self.route}
         entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
         ACCESS.log(logging.ERROR if self.status == 500 else logging.INFO, "%s", json.dumps(entry))

@@ -180,7 +180,7 @@ class Service:
         Requests with incomplete bodies hold no slot, so that slow senders cannot take all of them.
         """
         if self.taken[kind] >= self.settings.max_requests:
-            self.metrics.shed.add(1, kind)
+            self.metrics.shed.labels(kind).inc()
             raise overloaded(
                 f"{self.settings.max_requests} {kind} are at work, which is the limit; send the request again later"
             )
@@ -209,7 +209,7 @@ class Service:
         call.record["texts"] = call.record.get("texts", 0) + len(texts)
         call.record["words"] = call.record.get("words", 0) + sum(map(len, prepared.job.sentences))
         found = await self._computed(prepared.job, call, wait)
-        self.metrics.texts.add(len(texts), served.name)
+        self.metrics.texts.labels(served.name).inc(len(texts))
         return await self.offload(answer_size(texts, asked), call, answers.documents, prepared, found, asked, call)
 
     async def hypergraph(self, asked: HypergraphRequest, call: Call) -> dict[str, Any]:
