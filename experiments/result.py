@@ -35,7 +35,7 @@ class Result:
     config: Mapping[str, Mapping[str, Any]]
     """The settings that differ from the defaults, by section and key."""
     dev: Mapping[str, Any] | None
-    """The report on dev of the finished model, as `hyperspan evaluate --format json` prints it; None without dev."""
+    """The report on dev of the finished model, as `hyperspan evaluate --json` prints it; None without dev."""
     test: Mapping[str, Any] | None
     """The same on test; None if only dev was scored."""
     counts: Counts | None = field(compare=False)

@@ -102,7 +102,7 @@ print("<svg" in hyperspan.draw_hypergraph(["IL-2"], [hyperspan.Mention(0, 1, "X"
 
 
 def check_evaluate() -> None:
-    assert json.loads(run("evaluate", "genia", annotated(), "--format", "json"))["micro"]["f1"] == 1.0
+    assert json.loads(run("evaluate", annotated(), "--model", "genia", "--json"))["micro"]["f1"] == 1.0
 
 
 def _spans(path: str) -> list[tuple[int, int, str]]:

@@ -58,7 +58,8 @@ for room in {WITHOUT_TORCH}:
             importlib.import_module(module.name)
 import experiments.speed.bundled, hyperspan.structures.graphs
 from hyperspan.cli.evaluate import evaluate
-evaluate(predictions=sys.argv[1], gold=sys.argv[1])
+from hyperspan.cli.grouping import grouped
+grouped(evaluate)(data=[sys.argv[1]], predictions=sys.argv[1])
 hyperspan.Document("zoo")._repr_html_()
 print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], [hyperspan.Mention(0, 1, 'X')])[:4])
 try:

@@ -11,7 +11,7 @@ from hyperspan.cli import make_app
 
 GROUPS = {
     "Annotate": "annotate bulk serve",
-    "Label": "suggest label agreement",
+    "Label": "suggest label",
     "Train": "init split train curve",
     "Evaluate": "evaluate compare explain",
     "Finish a model": "calibrate compact profile",

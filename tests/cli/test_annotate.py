@@ -117,7 +117,7 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
     bulk = hyperspan("bulk", "bare.jsonl", "-m", "model", "-o", "found/", cwd=tmp_path)
     assert "trained with part-of-speech tags, which 1 documents lack; expect it to find less" in bulk.stderr
     for given, told in (("gold.data", ""), ("bare.jsonl", "hyperspan: 1 × sentence without the part-of-speech tags")):
-        scored = hyperspan("evaluate", "model", given, cwd=tmp_path)
+        scored = hyperspan("evaluate", given, "-m", "model", cwd=tmp_path)
         assert scored.returncode == 0 and scored.stderr.startswith(told) and bool(scored.stderr) == bool(told)
 
 

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 def test_a_better_system(files: dict[str, str]) -> None:
     arguments = ["compare", files["half"], files["all"], "--gold", files["gold"]]
-    result = in_a_process(*arguments, "--format", "json")
+    result = in_a_process(*arguments, "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["recall"]["difference"] == 0.5 and found["precision"]["difference"] == 0
@@ -33,15 +33,15 @@ def test_a_better_system(files: dict[str, str]) -> None:
     assert found["precision"]["p_randomization"] == found["precision"]["p_bootstrap"] == 1
     assert found["found"] == {"both": 20, "only_a": 0, "only_b": 20, "neither": 0}
     assert (found["rounds"], found["seed"], found["sentences"]) == (10_000, 0, 40)
-    assert hyperspan(*arguments, "--format", "json").stdout == result.stdout
-    assert "+33.33" in hyperspan(*arguments, "--rounds", "50", "--seed", "3").stdout
-    markdown = hyperspan(*arguments, "--format", "markdown").stdout
+    assert hyperspan(*arguments, "--json").stdout == result.stdout
+    assert "+33.33" in hyperspan(*arguments, "--samples", "50", "--seed", "3").stdout
+    markdown = hyperspan(*arguments, "--markdown").stdout
     assert "| gold, found | 20 | 0 | 20 | 0 |" in markdown.splitlines()
 
 
 def test_differences_of_two_systems(files: dict[str, str], tmp_path: Path) -> None:
     page, lines = tmp_path / "d.html", tmp_path / "d.jsonl"
-    arguments = ["compare", files["half"], files["all"], "--gold", files["gold"], "--rounds", "5", "--differences"]
+    arguments = ["compare", files["half"], files["all"], "--gold", files["gold"], "--samples", "5", "--errors"]
     assert "wrote 20 differences in 20 sentences" in hyperspan(*arguments, str(page)).stderr
     written = page.read_text(encoding="utf-8")
     assert "B right, A wrong <small>20</small>" in written and "A right, B wrong <small>" not in written

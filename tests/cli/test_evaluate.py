@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_predictions_as_json(files: tuple[str, str]) -> None:
-    result = in_a_process("evaluate", "--predictions", files[0], "--gold", files[1], "--format", "json")
+    result = in_a_process("evaluate", files[1], "--predictions", files[0], "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["micro"] == {
@@ -59,14 +59,14 @@ def test_predictions_as_json(files: tuple[str, str]) -> None:
 
 
 def test_tables(files: tuple[str, str]) -> None:
-    table = hyperspan("evaluate", "-p", files[0], "-g", files[1])
+    table = hyperspan("evaluate", files[1], "-p", files[0])
     assert table.returncode == 0 and "57.14" in table.stdout and "1 sentences with overlap" in table.stdout
     assert "\x1b" not in table.stdout and "Right span, wrong type" in table.stdout
-    markdown = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--format", "markdown").stdout
+    markdown = hyperspan("evaluate", files[1], "-p", files[0], "--markdown").stdout
     assert "| micro | 66.67 | 50.00 | 57.14 | 2 | 3 | 4 |" in markdown.splitlines()
-    again = hyperspan("evaluate", "-p", files[0], "-g", "-", "--seed", "7", stdin=GOLD)
+    again = hyperspan("evaluate", "-", "-p", files[0], "--seed", "7", stdin=GOLD)
     assert again.returncode == 0 and "exact intervals; 4 mentions are too few to tell: the F1 on" in again.stdout
-    assert "interval" not in hyperspan("evaluate", "-p", files[0], "-g", files[1], "--samples", "0").stdout
+    assert "interval" not in hyperspan("evaluate", files[1], "-p", files[0], "--samples", "0").stdout
 
 
 def test_other_formats_and_probabilities(files: tuple[str, str], tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_other_formats_and_probabilities(files: tuple[str, str], tmp_path: Path)
     ]
     path, plot = tmp_path / "predicted.jsonl", tmp_path / "plot.png"
     write_corpus(predicted, path, "jsonl")
-    arguments = ["evaluate", "-p", str(path), "-g", files[1], "--format", "json", "--plot", str(plot)]
+    arguments = ["evaluate", files[1], "-p", str(path), "--json", "--plot", str(plot)]
     result = hyperspan(*arguments)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
@@ -104,23 +104,23 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_model(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
-    result = hyperspan("evaluate", str(model), files[1], "--format", "json")
+    result = hyperspan("evaluate", files[1], "-m", str(model), "--json")
     assert result.returncode == 0, result.stderr
     best = json.loads(result.stdout)
     assert best["micro"]["gold"] == 4 and best["words_per_second"] > 0
-    arguments = ["evaluate", str(model), files[1], "--format", "json", "--threshold", "0.01", "--output", str(output)]
+    arguments = ["evaluate", files[1], "-m", str(model), "--json", "--threshold", "0.01", "--output", str(output)]
     result = hyperspan(*arguments)
     assert result.returncode == 0 and "wrote predictions to" in result.stderr
     every = json.loads(result.stdout)
     assert every["calibration"]["predicted"] == every["calibration"]["candidates"] == best["calibration"]["candidates"]
     assert every["micro"]["predicted"] == every["calibration"]["predicted"]["count"] > 0
-    saved = json.loads(hyperspan("evaluate", "-p", str(output), "-g", files[1], "--format", "json").stdout)
+    saved = json.loads(hyperspan("evaluate", files[1], "-p", str(output), "--json").stdout)
     assert saved["micro"] == every["micro"] and saved["calibration"]["predicted"] == every["calibration"]["predicted"]
 
 
 def test_errors_of_a_model_and_of_predictions(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
     page, lines = tmp_path / "errors.html", tmp_path / "errors.jsonl"
-    result = hyperspan("evaluate", str(model), files[1], "--format", "json", "--errors", str(lines), "--labels", "PER")
+    result = hyperspan("evaluate", files[1], "-m", str(model), "--json", "--errors", str(lines), "--labels", "PER")
     assert result.returncode == 0, result.stderr
     scores = json.loads(result.stdout)["micro"]
     records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
@@ -130,24 +130,24 @@ def test_errors_of_a_model_and_of_predictions(model: Path, files: tuple[str, str
     assert "too wide" in {one["kind"] for one in differences}  # six words, and the model finds four
     wide = next(record for record in records if len(record["tokens"]) == 8)
     assert wide["gold_probability"] == 0 and wide["gold_log_probability"] is None and wide["predicted_probability"] > 0
-    result = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--errors", str(page))
+    result = hyperspan("evaluate", files[1], "-p", files[0], "--errors", str(page))
     assert "wrote 2 differences in 2 sentences to" in result.stderr
     written = page.read_text(encoding="utf-8")
     assert "Errors of predicted.data on gold.data" in written and "<strong>wrong type</strong>" in written
-    again = hyperspan("evaluate", "-p", files[0], "-g", files[1], "--errors", str(page))
+    again = hyperspan("evaluate", files[1], "-p", files[0], "--errors", str(page))
     assert again.returncode == 2 and "--force" in again.stderr and again.stdout == ""
 
 
 def test_a_model_and_a_corpus_without_a_common_label(model: Path, files: tuple[str, str]) -> None:
-    assert "no label in common" not in hyperspan("evaluate", str(model), files[1], "--samples", "0").stderr
-    found = hyperspan("evaluate", "genia", files[1], "--samples", "0")
+    assert "no label in common" not in hyperspan("evaluate", files[1], "-m", str(model), "--samples", "0").stderr
+    found = hyperspan("evaluate", files[1], "-m", "genia", "--samples", "0")
     assert found.returncode == 0 and len(found.stderr.splitlines()) == 1
     assert "no label in common" in found.stderr and "in the corpus GPE, ORG, PER)" in found.stderr
 
 
 def test_only_some_labels(model: Path, files: tuple[str, str], tmp_path: Path) -> None:
     (people := tmp_path / "people.data").write_text(GOLD.replace("|3,6 ORG|4,5 GPE", ""), encoding="utf-8")
-    everything = ["evaluate", str(model), str(people), "--format", "json", "--threshold", "0.01"]
+    everything = ["evaluate", str(people), "-m", str(model), "--json", "--threshold", "0.01"]
     noted = hyperspan(*everything)
     every = json.loads(noted.stdout)
     [note] = noted.stderr.splitlines()
@@ -160,9 +160,7 @@ def test_only_some_labels(model: Path, files: tuple[str, str], tmp_path: Path) -
     assert result.stderr == "" and found["per_type"] == {"PER": every["per_type"]["PER"]}
     assert found["micro"] == every["per_type"]["PER"]
     assert found["micro"]["predicted"] == found["calibration"]["candidates"]["count"] > 0
-    again = json.loads(
-        hyperspan("evaluate", "-p", files[0], "-g", files[1], "--labels", "ORG,GPE", "--format", "json").stdout
-    )
+    again = json.loads(hyperspan("evaluate", files[1], "-p", files[0], "--labels", "ORG,GPE", "--json").stdout)
     assert again["per_type"].keys() == {"ORG", "GPE"} and again["micro"]["gold"] == 2 and again["confusions"] == []
 
 
@@ -171,12 +169,11 @@ def test_evaluate_names_the_folder_of_predictions_that_is_the_current_one(
 ) -> None:
     folder = tmp_path / "mine"
     write_corpus(read_corpus(files[0]), folder, "brat")
-    result = hyperspan("evaluate", "-p", ".", "-g", str(folder), "--errors", str(tmp_path / "errors.html"), cwd=folder)
+    result = hyperspan("evaluate", str(folder), "-p", ".", "--errors", str(tmp_path / "errors.html"), cwd=folder)
     assert result.returncode == 0, result.stderr
     assert "Errors of mine on mine" in (tmp_path / "errors.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.xfail(strict=True, reason="step 40: evaluate takes the thresholds that annotate takes")
 def test_evaluate_takes_a_threshold_for_each_label(model: Path, files: tuple[str, str]) -> None:
-    result = hyperspan("evaluate", str(model), files[1], "--threshold", "0.5", "--threshold", "PER=0.01")
+    result = hyperspan("evaluate", files[1], "-m", str(model), "--threshold", "0.5", "--threshold", "PER=0.01")
     assert result.returncode == 0, result.stderr

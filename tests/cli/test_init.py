@@ -41,7 +41,7 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
     result = hyperspan("init", f"{name}.jsonl", cwd=tmp_path)
     assert result.returncode == 0 and result.stdout == "", result.stderr
     assert f"hyperspan train {name}.toml" in result.stderr
-    assert f"hyperspan evaluate runs/{name} {name}-split/test.jsonl" in result.stderr
+    assert f"hyperspan evaluate {name}-split/test.jsonl --model runs/{name}" in result.stderr
     text = (tmp_path / f"{name}.toml").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 25 and max(map(len, text.splitlines())) <= 120
     config = Config.read(tmp_path / f"{name}.toml")
@@ -97,7 +97,7 @@ def test_init_config_can_be_trained(tmp_path: Path) -> None:
         "train", "mine.toml", "--device", "cpu", *(part for value in small for part in ("--set", value)), cwd=tmp_path
     )
     assert trained.returncode == 0, trained.stderr
-    scored = hyperspan("evaluate", "runs/mine", "harbour-split/test.data", cwd=tmp_path)
+    scored = hyperspan("evaluate", "harbour-split/test.data", "-m", "runs/mine", cwd=tmp_path)
     assert scored.returncode == 0, scored.stderr
 
 
@@ -116,7 +116,7 @@ def test_init_with_dev_splits_nothing(tmp_path: Path) -> None:
     for name in ("train", "dev", "test"):
         shutil.copy(EXAMPLES / "harbour.data", tmp_path / f"{name}.data")
     result = hyperspan("init", "train.data", "--dev", "dev.data", "--test", "test.data", "-o", "a.toml", cwd=tmp_path)
-    assert result.returncode == 0 and "hyperspan evaluate runs/a test.data" in result.stderr, result.stderr
+    assert result.returncode == 0 and "hyperspan evaluate test.data --model runs/a" in result.stderr, result.stderr
     config = Config.read(tmp_path / "a.toml")
     assert (config.data.train, config.data.dev, config.data.format) == ("train.data", "dev.data", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "dev.data", "test.data", "train.data"]

@@ -117,7 +117,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
         ann.decide(item, "complete")
     bob.close()
     assert ann.end() == 0
-    found = hyperspan("agreement", "ann.jsonl", "bob.jsonl", "--format", "json", cwd=folder)
+    found = hyperspan("compare", "ann.jsonl", "bob.jsonl", "--json", cwd=folder)
     assert '"finished": 2' in found.stdout and '"only_a": 1' in found.stdout, found.stderr
     (folder / "a.txt").write_text(TEXT + " More.", encoding="utf-8")
     other = hyperspan("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)

@@ -71,8 +71,8 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def scores(*arguments: str) -> dict[str, Any]:
-    result = hyperspan("evaluate", *arguments, "--format", "json", "--samples", "0")
+def scores(model: str, *arguments: str) -> dict[str, Any]:
+    result = hyperspan("evaluate", *arguments, "--model", model, "--json", "--samples", "0")
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -108,7 +108,7 @@ def test_evaluate_says_that_a_corpus_marks_no_names(tmp_path: Path) -> None:
     """Where it has labels that names never have, most of its mentions are descriptions and pronouns."""
     mentions = [Mention(0, 3, "person"), Mention(9, 15, "time")]
     write_corpus([Document("Ada left in May.", mentions)], str(tmp_path / "all.jsonl"))
-    noted = hyperspan("evaluate", "english", str(tmp_path / "all.jsonl"), "--names").stderr
+    noted = hyperspan("evaluate", str(tmp_path / "all.jsonl"), "-m", "english", "--names").stderr
     assert "the corpus marks no names (organization-name, person-name, place-name)" in noted
     assert "leave out --names" in noted
 

@@ -54,7 +54,7 @@ def parts(written: str) -> str:
 
 IN_ORDER = "but they must be in order, apart from each other, and begin"
 DRAW = "draw 'Israeli UN Ambassador Danny'"
-SCORE = "evaluate -p predicted.jsonl -g gold.jsonl"
+SCORE = "evaluate gold.jsonl -p predicted.jsonl"
 FEW = "'Ada left Oz.' -m small"
 REFUSED = {
     "nonsense": "No such command 'nonsense'",
@@ -158,11 +158,12 @@ REFUSED = {
     "init one.jsonl --dev one.jsonl --fractions 80/20": "leave one out",
     "init one.jsonl --fractions 80/30": "add up to 110",
     # scores
-    "evaluate": "it is not clear what to score",
-    "evaluate model": "it is not clear what to score",
-    "evaluate -p predicted.jsonl": "it is not clear what to score",
-    "evaluate model gold.jsonl -g gold.jsonl": "it is not clear what to score",
-    "evaluate -p - -g -": "both standard input",
+    "evaluate": "Missing argument 'DATA...'; see hyperspan evaluate --help",
+    "evaluate gold.jsonl": "it is not clear what to score; give either a model with --model, or --predictions FILE",
+    "evaluate gold.jsonl -m small -p predicted.jsonl": "it is not clear what to score",
+    "evaluate - -p -": "standard input is given more than once",
+    "evaluate genia gold.jsonl": "genia is a model; write: hyperspan evaluate gold.jsonl --model genia",
+    "evaluate small": "small is a model; write: hyperspan evaluate test.data --model small",
     f"{SCORE} --threshold 0.5": "--threshold is for a model",
     f"{SCORE} --names": "--names is for a model",
     f"{SCORE} --no-pronouns": "--no-pronouns is for a model",
@@ -170,16 +171,16 @@ REFUSED = {
     f"{SCORE} --samples many": "valid int",
     f"{SCORE} --labels PRE,ORG": "--labels names PRE, but the labels of",
     f"{SCORE} --plot none.png": "carry no probabilities",
-    "evaluate -p nowhere.data -g gold.jsonl": "nowhere.data does not exist",
-    "evaluate -p one.jsonl -g gold.jsonl": "gold and predictions differ at character 8 of document 1: '.' in gold",
-    "evaluate no-such-model gold.jsonl": "there is no model 'no-such-model'",
-    "evaluate predicted.jsonl gold.jsonl": "a file predicts, use --predictions predicted.jsonl --gold gold.jsonl",
-    "evaluate no-such-model gold.jsonl -o x.unknown": "x.unknown does not say its format",
-    "evaluate no-such-model gold.jsonl -o predicted.jsonl": "predicted.jsonl exists",
-    "evaluate no-such-model gold.jsonl --errors x.pdf": "--errors x.pdf is neither a page nor JSON Lines",
-    "evaluate small gold.jsonl --output folder.jsonl --force": "folder.jsonl is a directory; name a file to write",
+    "evaluate gold.jsonl -p nowhere.data": "nowhere.data does not exist",
+    "evaluate gold.jsonl -p one.jsonl": "gold and predictions differ at character 8 of document 1: '.' in gold",
+    "evaluate gold.jsonl -m no-such-model": "there is no model 'no-such-model'",
+    "evaluate gold.jsonl -m predicted.jsonl": "to score what a file predicts, use --predictions predicted.jsonl",
+    "evaluate gold.jsonl -m no-such-model -o x.unknown": "x.unknown does not say its format",
+    "evaluate gold.jsonl -m no-such-model -o predicted.jsonl": "predicted.jsonl exists",
+    "evaluate gold.jsonl -m no-such-model --errors x.pdf": "--errors x.pdf is neither a page nor JSON Lines",
+    "evaluate gold.jsonl -m small --output folder.jsonl --force": "folder.jsonl is a directory; name a file to write",
     f"{SCORE} --plot texts --force": "texts is a directory; name a file to write",
-    "compare predicted.jsonl gold.jsonl": "Missing option '--gold'",
+    "compare predicted.jsonl gold.jsonl --errors e.html": "--errors are those of systems, which a gold corpus shows; name",
     "compare - - --gold gold.jsonl": "standard input is given more than once",
     "compare predicted.jsonl genia --gold gold.jsonl": "genia is a model, but files of predictions are compared",
     "compare predicted.jsonl nowhere.data --gold gold.jsonl": "nowhere.data does not exist",
@@ -204,7 +205,7 @@ REFUSED = {
     # names on request, of a model that does not mark them
     "annotate Ada -m small --names": "this model does not mark names",
     "bulk a.txt -m small -o out --names": "this model does not mark names",
-    "evaluate small gold.jsonl --names": "this model does not mark names",
+    "evaluate gold.jsonl -m small --names": "this model does not mark names",
     # pictures
     f"{DRAW} --mention 0:9:PER": "mention 0:9:PER ends after the sentence, which has 4 words",
     f"{DRAW} --mention 0:3:PER --labels ORG,LOC": "'PER', which is not among the types ORG, LOC",

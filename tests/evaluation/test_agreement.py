@@ -96,9 +96,9 @@ def test_documents_are_matched_by_their_texts(tmp_path: Path) -> None:
         agreement([other], [b[0]])
     for name, documents in (("a", a), ("b", b)):
         write_corpus(documents, tmp_path / f"{name}.jsonl")
-    table = hyperspan("agreement", "a.jsonl", "b.jsonl", cwd=tmp_path)
+    table = hyperspan("compare", "a.jsonl", "b.jsonl", cwd=tmp_path)
     assert table.returncode == 0 and "1 documents only in A left out" in table.stdout and "100.00" in table.stdout
-    as_json = json.loads(hyperspan("agreement", "a.jsonl", "b.jsonl", "--format", "json", cwd=tmp_path).stdout)
+    as_json = json.loads(hyperspan("compare", "a.jsonl", "b.jsonl", "--json", cwd=tmp_path).stdout)
     assert as_json == found.to_dict() and as_json["mentions"]["f1"] == 1.0
-    missing = hyperspan("agreement", "a.jsonl", "-", stdin='{"text": "zoo", "mentions": []}', cwd=tmp_path)
+    missing = hyperspan("compare", "a.jsonl", "-", stdin='{"text": "zoo", "mentions": []}', cwd=tmp_path)
     assert missing.returncode == 2 and "no text in common" in missing.stderr

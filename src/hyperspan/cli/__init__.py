@@ -15,7 +15,7 @@ from hyperspan.cli.grouping import grouped
 from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
 from hyperspan.plugins import imported
 
-COMMANDS = "annotate bulk serve suggest label init train curve evaluate compare agreement calibrate compact profile convert split stats view draw explain models info".split()
+COMMANDS = "annotate bulk serve suggest label init train curve evaluate compare calibrate compact profile convert split stats view draw explain models info".split()
 """The commands in the order of the help; each is a function in the module of the same name."""
 _SETTINGS: dict[str, dict[str, Any]] = {
     # train reports extra arguments with its own message.

@@ -11,76 +11,48 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from hyperspan.cli.options import (
-    Device,
+    ComputeGroup,
     Force,
-    Format,
-    From,
-    Names,
-    OnError,
-    Options,
-    PredictionsFrom,
-    PredictionsOptions,
-    Pronouns,
+    ReadingGroup,
+    ReportingGroup,
     Seed,
-    Split,
-    parse_options,
+    SelectionGroup,
+    output_option,
     split_names,
 )
-from hyperspan.cli.output import SHOWN, counting, print_json, report, with_progress
-from hyperspan.corpora.formats import format_for, read_corpus, write_corpus
+from hyperspan.cli.output import SHOWN, counting
+from hyperspan.corpora.formats import format_for, write_corpus
 from hyperspan.corpora.outputs import FOLDERS
-from hyperspan.corpora.source import Problems
 from hyperspan.corpora.statistics import printable
 from hyperspan.errors import InputError, counted, require_plots
 from hyperspan.files import Target
-from hyperspan.render.html import shown_name
-from hyperspan.runtime.folders import bundled_models
+from hyperspan.render.html import chosen_by, shown_name
+from hyperspan.runtime.folders import bundled_models, is_model
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
     from hyperspan.evaluation import ErrorReport, Evaluated, Report
+    from hyperspan.evaluation.models import RecognizerOptions
     from hyperspan.runtime.annotator import Annotator
+
+Samples = Annotated[int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for no intervals.")]
 
 
 def evaluate(
-    model: Annotated[str | None, typer.Argument(help="A bundled model, or the folder of a model.")] = None,
     data: Annotated[
-        str | None, typer.Argument(help="The gold corpus: a file, a folder, or - for standard input.")
+        list[str],
+        typer.Argument(metavar="DATA...", help="The gold corpus: files, folders, or - for standard input."),
+    ],
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="The model to score: a bundled one, or the folder of a model.")
     ] = None,
     predictions: Annotated[
         str | None,
-        typer.Option(
-            "--predictions", "-p", metavar="FILE", help="Score these predictions instead of a model; needs --gold."
-        ),
+        typer.Option("--predictions", "-p", metavar="FILE", help="Score these predictions instead of a model."),
     ] = None,
-    gold: Annotated[
-        str | None, typer.Option("--gold", "-g", metavar="FILE", help="The gold corpus for --predictions.")
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Score every mention with at least this probability. Default: the most probable set."),
-    ] = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Score only these labels, repeated or separated by commas; gold means the labels of the corpus. "
-            "Default: all."
-        ),
-    ] = None,
-    names: Names = False,
-    pronouns: Pronouns = True,
-    format_: Format = "table",
-    samples: Annotated[
-        int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for no intervals.")
-    ] = 1000,
-    seed: Seed = 0,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Also write the predictions, in the format of the file name."
-        ),
+        str | None, output_option("Also write the predictions, in the format of the file name.", "FILE")
     ] = None,
-    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Also draw a calibration plot, as PNG.")] = None,
     errors: Annotated[
         str | None,
         typer.Option(
@@ -88,111 +60,99 @@ def evaluate(
             help="Also write every error with its kind and probability: a page (.html) or records (.jsonl).",
         ),
     ] = None,
-    from_: From = None,
-    predictions_from: PredictionsFrom = None,
-    split: Split = None,
-    on_error: OnError = "raise",
-    option: Options = None,
-    predictions_option: PredictionsOptions = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Also draw a calibration plot, as PNG.")] = None,
+    samples: Samples = 1000,
+    seed: Seed = 0,
     force: Force = False,
-    device: Device = "cpu",
+    *,
+    selection: SelectionGroup,
+    reading: ReadingGroup,
+    reporting: ReportingGroup,
+    compute: ComputeGroup,
 ) -> None:
     """Score a model or predictions against a gold corpus, by exact match of span and type.
 
-    Example: hyperspan evaluate my-model test.data
+    Only mentions with the labels of --labels are scored; "gold" stands for the labels of the corpus.
 
-    Example: hyperspan evaluate my-model test.data --errors errors.html
+    Example: hyperspan evaluate test.data --model runs/mine --errors errors.html
 
-    Example: hyperspan evaluate --predictions predicted.jsonl --gold test.data --format json
+    Example: hyperspan evaluate test.data --predictions predicted.jsonl --json
     """
-    truth = _check_task(model, data, predictions, gold, threshold, output, names, pronouns)
+    _check_task(data, model, predictions, output, selection)
     _check_targets(output, plot, force)
-    check_error_file(errors, "--errors", force)
-    problems = Problems(on_error)
-    corpus = list(with_progress(read_corpus(truth, from_, problems, split=split, **parse_options(option)), truth))
-    named = split_names(labels)
+    check_error_file(errors, force)
+    corpus = [document for name in data for document in reading.corpus(name)]
+    scoring = ScoringOptions(split_names(selection.labels), samples, seed)
     if predictions is not None:
-        found = read_corpus(predictions, predictions_from, problems, **parse_options(predictions_option))
-        task = _score_predictions(corpus, list(with_progress(found, predictions)), named, samples, seed, problems)
+        task = _score_predictions(corpus, list(reading.corpus(predictions)), scoring, reading)
     else:
-        options = ModelOptions(str(model), device, threshold, names, pronouns)
-        task = _score_model(options, corpus, named, samples, seed, problems, output, force)
+        annotator = compute.load_model(str(model))
+        task = _score_model(annotator, selection, corpus, scoring, reading)
+        if output is not None:
+            write_corpus(task.documents, output, format_for(output), force=force, problems=reading.problems)
+            print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
     if plot is not None:
         _draw(task.scores, plot, force)
     if errors is not None:
-        about = {"model": model, "predictions": predictions, "gold": truth}
-        about |= ModelOptions(model, device, threshold, names, pronouns).shown if model else {}
+        about = {"model": model, "predictions": predictions, "gold": ", ".join(data)}
+        about |= _shown(selection) if model else {}
         about |= {"labels": ", ".join(task.labels)} if task.labels else {}
+        system, gold = shown_name(model or str(predictions)), ", ".join(map(shown_name, data))
         named = {key: value for key, value in about.items() if value}
-        system = shown_name(model or str(predictions))
-        title = f"Errors of {system} on {shown_name(truth)}"
-        write_error_file(task.find_errors(), errors, force, title, named, [system])
-    _show(task.scores, format_)
-    report(problems)
+        write_error_file(task.find_errors(), errors, force, f"Errors of {system} on {gold}", named, [system])
+    _show(task.scores, reporting)
+    reading.report()
 
 
-class ModelOptions(NamedTuple):
-    """A model to score, and how it annotates."""
+class ScoringOptions(NamedTuple):
+    """What is scored, and how sure."""
 
-    name: str
-    device: str
-    threshold: float | None
-    names: bool
-    pronouns: bool
-
-    @property
-    def shown(self) -> dict[str, str]:
-        """What is not the default, for people."""
-        return {
-            "threshold": "the most probable set" if self.threshold is None else f"{self.threshold:g}",
-            **({"mentions": "names alone"} if self.names else {}),
-            **({} if self.pronouns else {"pronouns": "left out"}),
-        }
+    labels: list[str]
+    """Those of --labels."""
+    samples: int
+    seed: int
 
 
 class EvaluationTask(NamedTuple):
-    """The scores of a task, with a function that finds its errors."""
+    """The scores of a task and what was predicted, with a function that finds its errors."""
 
     scores: Report
+    documents: Iterable[Document]
     find_errors: Callable[[], ErrorReport]
     labels: list[str] | None
 
 
+def _shown(selection: SelectionGroup) -> dict[str, str]:
+    """How a model annotates, for people: what is not the default."""
+    return {
+        "mentions found": chosen_by(selection.thresholds),
+        **({"mentions": "names alone"} if selection.names else {}),
+        **({} if selection.pronouns else {"pronouns": "left out"}),
+    }
+
+
 def _check_task(
-    model: str | None,
-    data: str | None,
-    predictions: str | None,
-    gold: str | None,
-    threshold: float | None,
-    output: str | None,
-    names: bool,
-    pronouns: bool,
-) -> str:
-    """Return the gold corpus; InputError if the arguments do not say what to score."""
-    if predictions is None and gold is None and model is not None and data is not None:
-        if Path(model).is_file():
-            _check_is_model(model, data)
-        return data
-    if predictions is None or gold is None or model is not None or data is not None:
+    data: Sequence[str], model: str | None, predictions: str | None, output: str | None, selection: SelectionGroup
+) -> None:
+    """Raise an error if the arguments do not say what to score."""
+    if model is None and (named := next(filter(is_model, data), None)) is not None:
+        others = " ".join(name for name in data if name != named) or "test.data"
+        raise InputError(f"{named} is a model; write: hyperspan evaluate {others} --model {named}")
+    if (model is None) == (predictions is None):
+        raise InputError("it is not clear what to score; give either a model with --model, or --predictions FILE")
+    if [*data, predictions].count("-") > 1:
         raise InputError(
-            "it is not clear what to score; give a model and a corpus, or --predictions FILE and --gold FILE"
+            "standard input is given more than once; name a file for all but one of DATA and --predictions"
         )
-    given_for_model = {"--threshold": threshold, "--output": output, "--names": names or None}
-    given_for_model["--no-pronouns"] = None if pronouns else True
-    if name := next((name for name, value in given_for_model.items() if value is not None), None):
+    if model is not None and Path(model).is_file() and model not in bundled_models():
+        raise InputError(
+            f"{model} is a file, but a model is a folder or the name of a bundled one; to score what a file predicts, use "
+            f"--predictions {model}"
+        )
+    for_model = {"--threshold": selection.threshold, "--output": output, "--names": selection.names}
+    for_model["--no-pronouns"] = not selection.pronouns
+    if predictions is not None and (name := next((name for name, value in for_model.items() if value), None)):
         raise InputError(f"{name} is for a model, but --predictions are made already; leave it out")
-    if predictions == gold == "-":
-        raise InputError("--predictions and --gold are both standard input; name a file for one of them")
-    return gold
-
-
-def _check_is_model(file: str, data: str) -> None:
-    """Raise an error if a file is given as the model, unless a bundled model has its name."""
-    if file not in bundled_models():
-        raise InputError(
-            f"{file} is a file, but a model is a folder or the name of a bundled one; to score what a file predicts, use "
-            f"--predictions {file} --gold {data}"
-        )
 
 
 def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
@@ -206,78 +166,63 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
 
 
 def _score_predictions(
-    gold: list[Document],
-    predicted: list[Document],
-    named: list[str],
-    samples: int,
-    seed: int,
-    problems: Problems,
+    gold: list[Document], predicted: list[Document], scoring: ScoringOptions, reading: ReadingGroup
 ) -> EvaluationTask:
     from hyperspan.evaluation import align
     from hyperspan.evaluation import evaluate as score
     from hyperspan.evaluation.errors import error_report
 
-    known, scored = labels_of(predicted), ScoredLabels(named, gold)
+    known, scored = labels_of(predicted), ScoredLabels(scoring.labels, gold)
     labels = scored.among(known)
-    aligned = align(gold, predicted, problems=problems)
+    aligned = align(gold, predicted, problems=reading.problems)
     aligned = aligned if labels is None else aligned.with_labels(labels)
     scored.note_others(known, predicted)
-    scores = score(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
-    return EvaluationTask(scores, lambda: error_report(aligned), labels)
+    scores = score(aligned.gold, aligned.systems[0], samples=scoring.samples, seed=scoring.seed)
+    return EvaluationTask(scores, predicted, lambda: error_report(aligned), labels)
 
 
 def _score_model(
-    options: ModelOptions,
+    annotator: Annotator,
+    selection: SelectionGroup,
     gold: list[Document],
-    named: list[str],
-    samples: int,
-    seed: int,
-    problems: Problems,
-    output: str | None,
-    force: bool,
+    scoring: ScoringOptions,
+    reading: ReadingGroup,
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
     from hyperspan.evaluation.gold_names import gold_asked_for, without_pronouns
     from hyperspan.evaluation.models import RecognizerOptions
     from hyperspan.runtime.labels import check_marks_names
-    from hyperspan.runtime.loading import load
 
-    annotator = load(options.name, options.device)
-    if options.names:
+    if selection.names:
         check_marks_names(annotator.model.names)
-    known = annotator.name_labels if options.names else annotator.labels
-    if options.names:
         _note_no_names(gold, annotator)
-    gold = gold_asked_for(gold, annotator.model.names, only_names=options.names)
-    if not options.pronouns:
+    known = annotator.name_labels if selection.names else annotator.labels
+    gold = gold_asked_for(gold, annotator.model.names, only_names=selection.names)
+    if not selection.pronouns:
         gold = without_pronouns(gold)
-    scored = ScoredLabels(named, gold)
+    scored = ScoredLabels(scoring.labels, gold)
     labels = scored.among(known)
     _note_no_common_label(known, scored.in_gold)
+    options = RecognizerOptions(annotator, selection.names, selection.pronouns, selection.thresholds)
     with counting("scoring", "words") as add_words:
         found = evaluate_model(
-            RecognizerOptions(annotator, options.names, options.pronouns),
+            options,
             gold,
-            threshold=options.threshold,
-            samples=samples,
-            seed=seed,
+            samples=scoring.samples,
+            seed=scoring.seed,
             labels=labels,
-            problems=problems,
+            problems=reading.problems,
             on_words=add_words,
         )
     scored.note_others(known, found.documents)
-    if output is not None:
-        write_corpus(found.documents, output, format_for(output), force=force, problems=problems)
-        print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
-    return EvaluationTask(found.report, lambda: _model_errors(found, annotator, labels, options.names), labels)
+    types = [label for label in known if labels is None or label in labels]
+    return EvaluationTask(found.report, found.documents, lambda: _model_errors(found, options, types), labels)
 
 
-def _model_errors(found: Evaluated, annotator: Annotator, labels: list[str] | None, names: bool) -> ErrorReport:
+def _model_errors(found: Evaluated, options: RecognizerOptions, types: Sequence[str]) -> ErrorReport:
     from hyperspan.evaluation.models import model_errors
 
-    known = annotator.name_labels if names else annotator.labels
-    types = [label for label in known if labels is None or label in labels]
-    return model_errors(found, annotator, annotator.options(types=types, names=names))
+    return model_errors(found, options.annotator, options.annotator.options(types=types, names=options.names))
 
 
 def _note_no_names(gold: Iterable[Document], annotator: Annotator) -> None:
@@ -314,24 +259,21 @@ def _draw(scores: Report, plot: str, force: bool) -> None:
     print(f"hyperspan: wrote {plot}", file=sys.stderr)
 
 
-def _show(scores: Report, format_: str) -> None:
-    from hyperspan.evaluation.tables import print_sections, report_sections
+def _show(scores: Report, reporting: ReportingGroup) -> None:
+    from hyperspan.evaluation.tables import report_sections
 
-    if format_ == "json":
-        print_json(scores.to_dict())
-    else:
-        print_sections(report_sections(scores), markdown=format_ == "markdown")
+    reporting.show(scores.to_dict(), lambda: report_sections(scores))
 
 
 PAGES, RECORDS = (".html", ".htm"), (".jsonl", ".ndjson")
 
 
-def check_error_file(name: str | None, option: str, force: bool) -> None:
+def check_error_file(name: str | None, force: bool) -> None:
     """Raise errors before the work that would otherwise occur after it."""
     if name is None:
         return
     if not name.removesuffix(".gz").endswith((*PAGES, *RECORDS)):
-        raise InputError(f"{option} {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
+        raise InputError(f"--errors {name} is neither a page nor JSON Lines; let the name end in .html or .jsonl")
     Target(name, force).check()
     if name.removesuffix(".gz").endswith(PAGES):
         from hyperspan.render.html import today

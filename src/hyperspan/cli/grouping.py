@@ -26,7 +26,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        built = {name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()}
+        built = {
+            name: kind(**{one.name: given.pop(one.name) for one in fields(kind) if one.name in given})
+            for name, kind in groups.items()
+        }
         command(**given, **built)
 
     called.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]

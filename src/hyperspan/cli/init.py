@@ -204,7 +204,7 @@ def _print_next(name: str, about: Sequence[str], found: Sequence[CorpusSummary])
     model = Path("runs") / Path(name).stem
     commands = [
         ["hyperspan", "train", name],
-        *(["hyperspan", "evaluate", str(model), part.path] for part in found[2:]),
+        *(["hyperspan", "evaluate", part.path, "--model", str(model)] for part in found[2:]),
         ["hyperspan", "annotate", "text.txt", "--model", str(model)],
     ]
     print(*(f"hyperspan: {line}" for line in about), f"hyperspan: wrote {name}; next:", sep="\n", file=sys.stderr)

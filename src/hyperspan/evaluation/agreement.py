@@ -83,7 +83,7 @@ class AnnotatorAgreement:
     words: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of ``hyperspan agreement --format json``; scores are fractions."""
+        """The JSON of ``hyperspan compare --json``; scores are fractions."""
         counts = ("documents", "only_a_documents", "only_b_documents", "sentences", "finished", "words")
         return {
             "mentions": self.mentions.to_dict(),

@@ -65,7 +65,7 @@ class Comparison:
     """On the sentences with a discontinuous gold mention; None if there are none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `hyperspan compare --format json`; scores are fractions."""
+        """The JSON of `hyperspan compare --json`; scores are fractions."""
         return asdict(self)
 
 

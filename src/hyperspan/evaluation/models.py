@@ -22,7 +22,7 @@ from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.evaluation.set_probabilities import set_probabilities
-from hyperspan.runtime.options import DecodingOptions
+from hyperspan.runtime.options import DecodingOptions, Threshold
 from hyperspan.text.sentences import texts, with_context
 from hyperspan.text.tokens import WORDS, Tokenizer
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
@@ -68,11 +68,13 @@ class SentenceRecognizer(Protocol):
 
 @dataclass(frozen=True)
 class RecognizerOptions:
-    """An annotator with options: it finds names alone, or leaves out pronouns."""
+    """An annotator with options: it finds names alone, leaves out pronouns, or has thresholds of its own."""
 
     annotator: Annotator
     names: bool = False
     pronouns: bool = True
+    threshold: Threshold = None
+    """The thresholds, also by label, where no other one is asked for."""
 
     @property
     def context(self) -> int:
@@ -92,7 +94,8 @@ class RecognizerOptions:
 
     def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
         """The sentences with the mentions that the annotator finds under these options."""
-        return self.annotator.recognize(sentences, threshold=threshold, names=self.names, pronouns=self.pronouns)
+        wanted = self.threshold if threshold is None else threshold
+        return self.annotator.recognize(sentences, threshold=wanted, names=self.names, pronouns=self.pronouns)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class Report:
     """Decoding speed of a model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `hyperspan evaluate --format json`; scores are fractions."""
+        """The JSON of `hyperspan evaluate --json`; scores are fractions."""
         return {
             "micro": self.micro.to_dict(),
             "macro": asdict(self.macro),

@@ -153,6 +153,19 @@ def shown_name(path: str) -> str:
     return name if name not in ("", "..") else Path(path).resolve().name or path
 
 
+def chosen_by(thresholds: Mapping[str, float] | None) -> str:
+    """How mentions were chosen.
+
+    >>> chosen_by(None), chosen_by({"*": 0.3, "DNA": 0.1})
+    ('the most probable set', 'every mention at least this probable: 0.3, DNA 0.1')
+    """
+    if thresholds is None:
+        return "the most probable set"
+    others = thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)
+    named = (f"{label} {least:g}" for label, least in thresholds.items() if label != ANY_LABEL)
+    return f"every mention at least this probable: {', '.join([f'{others:g}', *named])}"
+
+
 def provenance(
     model: str,
     thresholds: Mapping[str, float] | None = None,
@@ -168,12 +181,7 @@ def provenance(
     >>> provenance("genia", {"*": 0.3, "DNA": 0.1}, day="2026-11-16").replace(__version__, "1.0")
     'Model genia; every mention at least this probable: 0.3, DNA 0.1; hyperspan 1.0; 2026-11-16.'
     """
-    chosen = "the most probable set"
-    if thresholds is not None:
-        others = thresholds.get(ANY_LABEL, DEFAULT_THRESHOLD)
-        named = (f"{label} {least:g}" for label, least in thresholds.items() if label != ANY_LABEL)
-        chosen = f"every mention at least this probable: {', '.join([f'{others:g}', *named])}"
-    said = [f"Model {shown_name(model)}", chosen]
+    said = [f"Model {shown_name(model)}", chosen_by(thresholds)]
     if labels := ", ".join(types):
         said.append(f"types {labels}")
     if names:

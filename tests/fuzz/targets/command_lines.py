@@ -73,10 +73,11 @@ stats a.tsv --format json --on-error skip
 stats in --from brat
 view a.data --first 1 --count 2 --width 40
 view a.jsonl --overlapping
-evaluate model a.data --samples 10 --format json
-evaluate model a.jsonl --threshold 0.5 --samples 0 -o out.jsonl
-evaluate --predictions a.jsonl --gold a.data --samples 20 --format markdown
-compare a.jsonl a.data --gold a.data --rounds 20 --format json
+evaluate a.data -m model --samples 10 --json
+evaluate a.jsonl -m model --threshold 0.5 --threshold person=0.1 --samples 0 -o out.jsonl
+evaluate a.data --predictions a.jsonl --samples 20 --markdown
+compare a.jsonl a.data --gold a.data --samples 20 --json
+compare a.jsonl a.data --markdown
 compact model out --words 3
 compact model out --drop person
 calibrate model a.data -o out --format json
@@ -104,7 +105,7 @@ VALUES = (
     *"jsonl brat columns html terminal".split(),
     *(*(number for number in NUMBERS if len(number) < 40), *KEYS[:8], *SIGNS[10:30]),
 )
-COUNTS = ("--samples", "--rounds")
+COUNTS = ("--samples",)
 """Options whose numbers are kept below 10,000: who asks for a billion samples waits for them."""
 
 
