@@ -232,7 +232,6 @@ SUBJECTS = {
         segments_in_use,
         FLAT,
         conditions=True,
-        excess=0.01,
     ),
     "linear chain": Subject(
         lambda tensors, lengths: LinearChain(TagScores(**tensors), lengths),

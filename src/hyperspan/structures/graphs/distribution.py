@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -76,8 +77,10 @@ class GraphDistribution(Distribution):
 
     @property
     def slot_posteriors(self) -> Tensor:
-        """(scores, B): how often a hyperpath takes each score, on average."""
-        return posteriors(self.graph, self.slot_scores())
+        """(scores, B): how often a hyperpath takes each score, on average; in float64, where large scores leave enough
+        digits."""
+        scores = self.slot_scores()
+        return posteriors(self.graph, in_float64(scores)).to(scores)
 
     @property
     def entropy(self) -> Tensor:
@@ -143,7 +146,8 @@ class SpanGraph(GraphDistribution):
 
     `graph` is for the longest sentence and its widest mentions, c <= n. Scores have the names and shapes of those of
     the graph, after the sentence: (B, n, widths, m) of mentions, by start, words - 1 and type, and (B, n, …) of words,
-    such as those outside all mentions, which score 0 in padding. Each set must have at most one hyperpath.
+    such as those outside all mentions, which score 0 in padding; those that are not given are 0. Each set must have at
+    most one hyperpath.
 
     >>> def one_word_each(n: int, m: int) -> Graph:
     ...     graph, rest = Graph(mention=(n, 1, m)), Graph.end
@@ -172,6 +176,8 @@ class SpanGraph(GraphDistribution):
 
     def _without_padding(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """(B, scores)"""
+        if name not in self.by_name:
+            return self.by_name["mention"].new_zeros(len(self.lengths), math.prod(shape))
         tensor = self.by_name[name]
         n, c = tensor.shape[1], shape[1] if name == "mention" else 0
         inside = in_sentence(self.lengths, n + c, torch.device("cpu")).to(tensor.device)

@@ -125,9 +125,10 @@ class Graph:
         rows = _rows(self._by_tail, self._first_of_tail[nodes.start : nodes.stop + 1])
         return np.where(rows < 0, self.edges, rows % max(self.edges, 1))
 
-    def edges_with_slots(self) -> np.ndarray:
-        """(scores, most): the edges that take each score, in the same way."""
-        rows = _rows(self._by_slot, self._first_of_slot)
+    def edges_with(self, slots: np.ndarray) -> np.ndarray:
+        """(slots, most): the edges that take each of some scores, which are numbered one after the other; likewise."""
+        first = int(slots.flat[0]) if slots.size else 0
+        rows = _rows(self._by_slot, self._first_of_slot[first : first + slots.size + 1])
         return np.where(rows < 0, self.edges, rows)
 
     def tails_of(self, edge: int) -> tuple[int, ...]:

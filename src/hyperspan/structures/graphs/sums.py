@@ -39,17 +39,17 @@ class Plan:
             return torch.from_numpy(np.ascontiguousarray(numbers.ravel(), dtype=np.int32)).to(device)
 
         self.graph = graph
-        self.roots, self.tails, self.others = there(graph.roots), there(graph.tails), there(graph.others)
-        self.taken = there(graph.taken)
-        own = graph.edges_with_slots()
-        self.of_slot, self.most_of_slot = there(own), own.shape[1]
+        self.roots, self.taken = there(graph.roots), there(graph.taken)
+        self.with_slots = [(rows.shape, there(rows)) for rows in map(graph.edges_with, graph.slots.values())]
+        """For each group of scores, the edges that take each: (scores, most)."""
         self.levels: list[Level] = []
+        tails, others = there(graph.tails), there(graph.others)
         for heads, edges, ways, forks, _ in graph.blocks:
             incoming = graph.edges_to(heads)
             rows, most = incoming.shape
-            others = self.others[edges] if forks else None
+            second = others[edges] if forks else None
             above = there(incoming) if most else None
-            self.levels.append(Level(heads, edges, rows, ways, self.tails[edges], others, above, most))
+            self.levels.append(Level(heads, edges, rows, ways, tails[edges], second, above, most))
 
 
 @lru_cache(maxsize=64)
@@ -67,31 +67,30 @@ def log_partition(graph: Graph, scores: Tensor) -> Tensor:
 def posteriors(graph: Graph, scores: Tensor) -> Tensor:
     """(scores, B): how often a hyperpath takes each score, on average."""
     plan = plan_of(graph, scores.device)
-    values = _values(plan, scores.detach())
+    values, ways = _below(plan, scores.detach())
     ones = scores.new_ones(len(graph.roots), scores.shape[1])
-    return _Posteriors.apply(scores, values, ones, plan)  # type: ignore[no-any-return]
+    return _Posteriors.apply(scores, values, ways, ones, plan)  # type: ignore[no-any-return]
 
 
 class _HyperpathSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, plan: Plan) -> Tensor:
-        values = _values(plan, scores)
-        ctx.save_for_backward(scores, values)
+        values, ways = _below(plan, scores)
+        ctx.save_for_backward(scores, values, ways)
         ctx.plan = plan
         return values.index_select(0, plan.roots)
 
     @staticmethod
     def backward(ctx: Any, weights: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        scores, values = ctx.saved_tensors
-        return _Posteriors.apply(scores, values, weights, ctx.plan), None
+        return _Posteriors.apply(*ctx.saved_tensors, weights, ctx.plan), None
 
 
 class _Posteriors(torch.autograd.Function):
     """How often each score is taken, where each root counts with its weights (roots, B)."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, values: Tensor, weights: Tensor, plan: Plan) -> Tensor:
-        shares = _shares(plan, scores, values)
+    def forward(ctx: Any, scores: Tensor, values: Tensor, ways: Tensor, weights: Tensor, plan: Plan) -> Tensor:
+        shares = _shares(plan, values, ways)
         reached, flow = _down(plan, shares, weights)
         ctx.save_for_backward(shares, reached)
         ctx.plan = plan
@@ -99,7 +98,7 @@ class _Posteriors(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, direction: Tensor) -> tuple[Tensor, None, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, direction: Tensor) -> tuple[Tensor, None, None, Tensor, None]:  # type: ignore[override]
         """The second derivatives are symmetric: times a direction, they say how posteriors change along it."""
         plan, (shares, reached) = ctx.plan, ctx.saved_tensors
         count = direction.shape[1]
@@ -117,7 +116,7 @@ class _Posteriors(torch.autograd.Function):
             here *= reached[level.heads][:, None]
         edges *= shares
         _, flow = _down(plan, shares, None, edges)
-        return _by_slot(plan, flow), None, values.index_select(0, plan.roots), None
+        return _by_slot(plan, flow), None, None, values.index_select(0, plan.roots), None
 
 
 def _of_edges(plan: Plan, scores: Tensor) -> Tensor:
@@ -126,28 +125,28 @@ def _of_edges(plan: Plan, scores: Tensor) -> Tensor:
     return torch.cat([scores, nothing]).index_select(0, plan.taken)
 
 
-def _values(plan: Plan, scores: Tensor) -> Tensor:
-    """(nodes, B): the log-sum over all that may be below each node."""
-    edges = _of_edges(plan, scores)
-    values = scores.new_zeros(plan.graph.nodes, scores.shape[1])
+def _below(plan: Plan, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """(nodes, B), (edges, B): the log-sum over all that may be below each node, and each edge with all below it."""
+    ways, count = _of_edges(plan, scores), scores.shape[1]
+    values = scores.new_zeros(plan.graph.nodes, count)
     values[Graph.nowhere] = MINUS_INFINITY
     for level in plan.levels:
-        ways = values.index_select(0, level.tails).add_(edges[level.edges])
+        here = ways[level.edges]
+        here += values.index_select(0, level.tails)
         if level.others is not None:
-            ways += values.index_select(0, level.others)
-        values[level.heads] = ways.view(level.rows, level.ways, scores.shape[1]).logsumexp(1)
-    return values
+            here += values.index_select(0, level.others)
+        values[level.heads] = here.view(level.rows, level.ways, count).logsumexp(1)
+    return values, ways
 
 
-def _shares(plan: Plan, scores: Tensor, values: Tensor) -> Tensor:
+def _shares(plan: Plan, values: Tensor, ways: Tensor) -> Tensor:
     """(edges, B): the probability of each edge where its head is reached; 0 where nothing is possible."""
-    edges = _of_edges(plan, scores)
-    edges += values.index_select(0, plan.tails)
-    edges += values.index_select(0, plan.others)
+    shares = torch.empty_like(ways)
+    known = finite(values)
     for level in plan.levels:
-        here = edges[level.edges].view(level.rows, level.ways, scores.shape[1])
-        here -= finite(values[level.heads])[:, None]
-    return edges.exp_()
+        rows = level.rows, level.ways, ways.shape[1]
+        torch.sub(ways[level.edges].view(rows), known[level.heads][:, None], out=shares[level.edges].view(rows))
+    return shares.exp_()
 
 
 def _down(plan: Plan, shares: Tensor, weights: Tensor | None, more: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -173,5 +172,5 @@ def _down(plan: Plan, shares: Tensor, weights: Tensor | None, more: Tensor | Non
 
 def _by_slot(plan: Plan, flow: Tensor) -> Tensor:
     """(edges + 1, B) -> (scores, B)"""
-    taken = flow.index_select(0, plan.of_slot)
-    return taken.view(plan.graph.nothing, plan.most_of_slot, flow.shape[1]).sum(1)
+    taken = [flow.index_select(0, edges).view(*rows, flow.shape[1]).sum(1) for rows, edges in plan.with_slots]
+    return torch.cat(taken)
