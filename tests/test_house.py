@@ -139,7 +139,7 @@ NOT_PUBLIC = {
     "kernels.numerics": "MINUS_INFINITY finite log_sum",
     "kernels.transfer": "is_asynchronous",
     "structures.common": "ScoreTensors check_count check_no_nan check_possible check_scores draw entropy_term "
-    "in_float64 in_sentence largest log_probability portions span_score",
+    "in_float64 in_sentence largest log_probability portions",
     "structures.discontinuous_limits": "Limits",
     "structures.distribution": "check_types tensor_masks",
     "structures.graphs.segmental": "END inner_edges upper_edges walk",

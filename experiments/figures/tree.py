@@ -97,7 +97,8 @@ class TreeDiagram(Figure[ConstituencyNode]):
         """Draw one hyperedge, except empty sequences, which have no words."""
         head = self.dots[edge.head]
         symbols = [NAMES[node.symbol] for node in (edge.head, *edge.tail)]
-        arrow = self.arrow(symbols[0] if symbols[0] in "MS" else symbols[0] + symbols[-1], strong)
+        last = symbols[1] if symbols[1] in "wo" else symbols[-1]  # of an edge with a word, this stands first
+        arrow = self.arrow(symbols[0] if symbols[0] in "MS" else symbols[0] + last, strong)
         children = [self.dots[node] for node in edge.tail if node in self.dots]
         leaf = self._leaf(edge, head)
         if leaf:  # drawn on the arrow to the other child
@@ -121,14 +122,14 @@ class TreeDiagram(Figure[ConstituencyNode]):
                 x = head.x + (node.kind - (len(self.labels) - 1) / 2) * SPACING
                 return Dot(x, head.y + CONTENT / 2, colour, (name, f"{node.kind + 1}", ""), LEAF)
             if node.symbol in ("word", "outside") and not self.path_only:
-                before = self.dots.get(edge.tail[0], head)
+                before = self.dots.get(edge.tail[-1], head)
                 share = DOWN / (before.y - head.y) if before is not head else 0.0
                 return Dot(head.x + (before.x - head.x) * share, head.y + DOWN, colour, (name, "", f"{node.end}"), LEAF)
         return None
 
     def _joint(self, edge: Hyperedge[ConstituencyNode], head: Dot, below: float) -> tuple[float, float]:
         """Where an arrow forks: further to the right the later the last mention starts."""
-        return head.x + 12 * (edge.tail[-1].start - edge.head.start), head.y + below
+        return head.x + 12 * (max(node.start for node in edge.tail) - edge.head.start), head.y + below
 
     def draw_words(self) -> None:
         for i, word in enumerate(self.words):

@@ -103,22 +103,6 @@ def in_sentence(lengths: Sequence[int], n: int, device: torch.device) -> Tensor:
     return torch.arange(n, device=device) < torch.tensor(lengths, dtype=torch.long, device=device)[:, None]
 
 
-def span_score(
-    spans: Tensor, outside: Tensor, sets: Sequence[Iterable[tuple[int, int, int]]], lengths: Sequence[int]
-) -> Tensor:
-    """(B,): the sum of `spans` (B, n, c, m) over mentions and of `outside` (B, n) over words in no mention."""
-    covered = torch.zeros(outside.shape, dtype=torch.bool, device="cpu")  # (B, n): in a mention, or padding
-    rows: list[tuple[int, int, int, int]] = []
-    for sentence, (mentions, length) in enumerate(zip(sets, lengths, strict=True)):
-        covered[sentence, length:] = True
-        for start, end, kind in mentions:
-            rows.append((sentence, start, end - start - 1, kind))
-            covered[sentence, start:end] = True
-    index = torch.tensor(rows, dtype=torch.long, device=spans.device).reshape(-1, 4).T
-    total = outside.masked_fill(covered.to(outside.device), 0.0).sum(1)
-    return total.index_add(0, index[0], spans[tuple(index)])
-
-
 def portions(count: int, ways: int) -> Iterator[slice]:
     """Slices of sentences to process together, where `ways` alternatives are compared at one place of each sentence."""
     size = max(1, PORTION_OF_WAYS // ways)
