@@ -16,7 +16,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan import Document, Mention, Sentence
+from hyperspan import Document, Mention, Sentence, write_corpus
 from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
 from hyperspan.corpora.documents import PARTS_JOINED, document_of, trimmed
 from hyperspan.corpora.losses import Losses
@@ -292,8 +292,7 @@ def documents_with_mentions(draw: st.DrawFn) -> Document:
 @given(documents=st.lists(documents_with_mentions(), max_size=2))
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, documents: list[Document]) -> None:
     folder = tmp_path_factory.mktemp("brat")
-    losses = Losses()
-    write_brat(documents, Target(str(folder / "out")), losses, Problems())
+    losses = write_corpus(documents, folder / "out", "brat")
     assert losses.written == sum(len(document.mentions) for document in documents) and not losses.lost
     sources = sources_in(folder / "out", (".ann",)) if documents else []
     problems = Problems()
@@ -315,9 +314,9 @@ def test_litbank_comes_back_byte_for_byte(tmp_path: Path, most: int | None) -> N
         wanted = {name[:-4] for name in (names if most is None else random.Random(0).sample(names, most))}
         archive.extractall(tmp_path / "in", [each for each in archive if each.name[:-4] in wanted], filter="data")
     sources = sources_in(tmp_path / "in", (".ann",))
-    problems, losses = Problems(), Losses()
+    problems = Problems()
     documents = (document for source in sources for document in read_brat(source, problems))
-    write_brat(documents, Target(str(tmp_path / "out")), losses, problems)
+    losses = write_corpus(documents, tmp_path / "out", "brat", problems=problems)
     assert not problems.notes and not losses.lost and (most or losses.written == 13_912)
     for source in sources:
         assert source.path is not None

@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 from attrs import evolve
@@ -21,6 +21,9 @@ from hyperspan.corpora import (
     FORMATS,
     READERS,
     WRITERS,
+    Format,
+    LabelRule,
+    Losses,
     Problems,
     Source,
     detect,
@@ -28,6 +31,7 @@ from hyperspan.corpora import (
     read_corpus,
     write_corpus,
 )
+from hyperspan.corpora.formats import held
 from hyperspan.corpora.outputs import FOLDERS, choose_output
 from hyperspan.corpora.overlaps import Relation, overlapping_pairs
 from hyperspan.corpora.source import OnError
@@ -98,7 +102,12 @@ def fits(name: str, mentions: Iterable[Mention]) -> bool:
     listed = list(mentions)
     if any(mention.fragments for mention in listed) and not FORMATS[name].discontinuous:
         return False
-    return all(relation in HELD[FORMATS[name].holds] for *_, relation in overlapping_pairs(listed))
+    return can_be(FORMATS[name].holds, listed)
+
+
+def can_be(holds: str, mentions: Iterable[Mention]) -> bool:
+    """Whether mentions overlap no more than this says."""
+    return all(relation in HELD[holds] for *_, relation in overlapping_pairs(list(mentions)))
 
 
 @formats(BOTH_WAYS)
@@ -183,6 +192,29 @@ def test_mentions_that_a_format_does_not_hold_are_refused_and_counted(
     assert not any(fits(name, again.mentions | {mention}) for mention in left_out)
     assert (losses.written, sum(losses.lost.values())) == (len(again.mentions), len(left_out))
     assert f"{name} cannot hold {len(left_out)} of {len(document.mentions)} mentions" in str(refused.value)
+
+
+@pytest.mark.parametrize("needs_sentences", [True, False])
+@pytest.mark.parametrize("holds", HELD)
+@given(sentence=sentences())
+def test_a_writer_gets_only_what_its_format_holds(
+    holds: Literal["any", "nested", "flat"], needs_sentences: bool, sentence: Sentence
+) -> None:
+    """As much as fits, without a line in the writer; the rest is counted, and refused when all is written."""
+    rule = LabelRule("[A-Z]+", "with small letters")
+    entry = Format(lambda: iter(()), None, bool, (), holds=holds, labels=rule, needs_sentences=needs_sentences)
+    losses, document = Losses("outermost"), document_of([sentence])
+    (kept,) = held([document], "zoo", entry, losses, Problems())
+    writable = {mention for mention in document.mentions if mention.label == "PER" and not mention.fragments}
+    assert kept.mentions <= writable and can_be(holds, kept.mentions)
+    assert not any(can_be(holds, kept.mentions | {mention}) for mention in writable - kept.mentions)
+    left_out = len(document.mentions) - len(kept.mentions)
+    assert (losses.written, sum(losses.lost.values())) == (len(kept.mentions), left_out)
+    if needs_sentences:
+        assert [len(one.mentions) for one in kept.sentences] == [len(kept.mentions)]
+    if left_out:
+        with pytest.raises(LossError, match=f"zoo cannot hold {left_out} of {len(document.mentions)} mentions"):
+            list(held([document], "zoo", entry, Losses(), Problems()))
 
 
 APART = Mention(0, 3, "organ", ((0, 1), (2, 3)))

@@ -254,7 +254,7 @@ def test_label_studio_joins_regions_by_relations() -> None:
     [task] = json.loads(written("label-studio", [document]))
     [*regions, relation] = task["annotations"][0]["result"]
     assert [(one["id"], one["value"]["text"]) for one in regions] == [
-        *(("r", "red"), ("r-2", "red"), ("r-2-part-2", " cell")),
+        *(("r", "red"), ("r-2", "red"), ("r-2-part-2", "cell")),
         ("b", "blue  cell"),
     ]
     assert relation == {

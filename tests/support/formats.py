@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperspan.corpora import FORMATS, Problems, Source
+from hyperspan.corpora.formats import held
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import OnError
 from hyperspan.files import Target
@@ -36,7 +37,10 @@ def written(name: str, documents: Iterable[Document], losses: Losses | None = No
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out"
         try:
-            write(documents, Target(str(path)), losses or Losses(), **{"problems": Problems(), **options})
+            losses, problems = losses or Losses(), options.pop("problems", None) or Problems()
+            write(
+                held(documents, name, FORMATS[name], losses, problems), Target(str(path)), losses, problems, **options
+            )
         except Exception:
             assert not path.exists(), "a refused corpus leaves nothing"
             raise

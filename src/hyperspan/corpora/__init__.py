@@ -6,9 +6,9 @@ and :class:`Problems` and yields documents one by one; a writer takes documents,
 """
 
 from hyperspan.corpora.documents import document_of, with_sentences
-from hyperspan.corpora.formats import FORMATS, READERS, WRITERS, Format, detect, read_corpus, write_corpus
+from hyperspan.corpora.formats import FORMATS, READERS, WRITERS, Format, LabelRule, detect, read_corpus, write_corpus
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.corpora.splits import Split, split_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.files import Target
@@ -18,12 +18,14 @@ __all__ = [
     "READERS",
     "WRITERS",
     "Format",
+    "LabelRule",
     "Losses",
     "Problems",
     "Source",
     "Split",
     "Statistics",
     "Target",
+    "WrongRecordError",
     "detect",
     "document_of",
     "read_corpus",

@@ -18,7 +18,7 @@ partial annotation (:mod:`hyperspan.corpora.brat_marks`) are written after the o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -40,7 +40,6 @@ _WORD = r"[^ \t\r\n]+"
 _ENTITY = re.compile(rf"(T{_WORD})\t({_WORD}) ({_OFFSETS}(?:;{_OFFSETS})*)\t(.*)", re.DOTALL)
 _OTHER = re.compile(rf"(?:[REAMN]{_WORD}\t|\*\t|#).*", re.DOTALL)
 _ENTITY_ID = re.compile(rf"T{_WORD}")
-_LABEL = re.compile(_WORD)
 _LINE_BREAKS = str.maketrans("\r\n", "  ")
 
 
@@ -204,8 +203,7 @@ def write_brat(
     with target.open_folder() as folder:
         for document in documents:
             document = marked_by_characters(document, losses, "brat", labels, unheld_marking)
-            kept = [mention for mention in document.mentions if _LABEL.fullmatch(mention.label)]
-            lines = _lines(document, kept, WrittenMarks(document, labels), problems)
+            lines = _lines(document, WrittenMarks(document, labels), problems)
             try:
                 text, annotations = document.text.encode(), "".join(f"{line}\n" for line in lines).encode()
             except UnicodeEncodeError as error:
@@ -213,26 +211,24 @@ def write_brat(
                     f"document {document.id!r}",
                     f"UTF-8 cannot hold the character {error.object[error.start]!r}; remove lone surrogates",
                 )
+                losses.written -= len(document.mentions)
                 continue
             name = names.name_for(document.id)
             if name != document.id:
                 problems.note("document renamed to a valid file name")
             (folder / f"{name}.txt").write_bytes(text)
             (folder / f"{name}.ann").write_bytes(annotations)
-            losses.written += len(kept)
-            losses.lose("with a label that is empty or holds white space", len(document.mentions) - len(kept))
             repeated = sum(len(sentence.duplicates) for sentence in document.sentences)
             if repeated:
                 problems.note("mention annotated twice, written once", repeated)
-        losses.check("brat")
 
 
-def _lines(document: Document, mentions: Sequence[Mention], marks: WrittenMarks, problems: Problems) -> list[str]:
+def _lines(document: Document, marks: WrittenMarks, problems: Problems) -> list[str]:
     """The lines of the ``.ann`` file: in their original order, new ones last."""
+    mentions = document.mentions
     others = [line for line in _strings(document, BRAT_OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
     taken = {line.partition("\t")[0] for line in others}
     named = _with_ids([*sorted(mentions), *marks.text_bounds], taken, problems)
-    distinct = frozenset(mentions)
     as_read = {
         (mention, mention.id): line
         for line in _strings(document, BRAT_PARTS)
@@ -240,7 +236,7 @@ def _lines(document: Document, mentions: Sequence[Mention], marks: WrittenMarks,
         if not {"\n", "\r"} & {*line}
     }
     waiting = {mention.id: as_read.get((mention, mention.id)) or _line(mention, document.text) for mention in named}
-    remaining = iter([line for line in others if _still_holds(line, document.text, distinct)])
+    remaining = iter([line for line in others if _still_holds(line, document.text, mentions)])
     order, about = _strings(document, BRAT_ORDER), marks.lines(named[len(mentions) :], taken)
     lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
     return [line for line in (*lines, *waiting.values(), *remaining, *about) if line is not None]

@@ -28,7 +28,7 @@ from itertools import chain, islice
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.corpora.tags import (
@@ -260,7 +260,7 @@ def write_columns(
         return [*numbers, sentence.tokens, *([sentence.tags or [NOTHING] * len(sentence)] if pos else [])]
 
     inner = first_layer == "innermost"
-    writer = ColumnWriter("columns", losses, problems, scheme, layers, leading, innermost_first=inner, sources=number)
+    writer = ColumnWriter(losses, problems, scheme, layers, leading, innermost_first=inner, sources=number)
     writer.write(chain(first, coming), target)
 
 
@@ -277,7 +277,7 @@ def write_conll2003(
         nothing = [NOTHING] * len(sentence)
         return [sentence.tokens, sentence.tags or nothing, chunks_of(document, index) or nothing]
 
-    ColumnWriter("conll2003", losses, problems, scheme, 1, leading, separator=" ").write(documents, target)
+    ColumnWriter(losses, problems, scheme, 1, leading, separator=" ").write(documents, target)
 
 
 def _chosen(
@@ -428,7 +428,6 @@ class _Reader:
 class ColumnWriter:
     """Spool the columns of each sentence until the number of layers and the separators are known."""
 
-    name: str
     losses: Losses
     problems: Problems
     scheme: Scheme
@@ -449,14 +448,13 @@ class ColumnWriter:
             SpooledTemporaryFile(max_size=1 << 24, mode="w+", encoding="utf-8", newline="\n") as spool,
         ):
             for document in documents:
-                self.spool(with_sentences(document, self.problems), spool)
-            self.losses.check(self.name)
+                self.spool(document, spool)
             spool.seek(0)
             self.copy(spool, out)
 
     def spool(self, document: Document, spool: IO[str]) -> None:
         spool.write(f"\n{DOCUMENT}\n")
-        filled = [index for index, sentence in enumerate(document.sentences) if sentence.tokens]
+        filled = [index for index, sentence in enumerate(self.losses.sentences_of(document)) if sentence.tokens]
         if len(filled) < len(document.sentences):
             self.problems.note("empty sentences left out", len(document.sentences) - len(filled))
         self.several_sentences |= len(filled) != 1
@@ -489,22 +487,12 @@ class ColumnWriter:
 
     def tags(self, sentence: Sentence) -> list[list[str]]:
         """The tags of a sentence in as many layers as it needs; mentions that do not fit are counted as lost."""
-        spans: set[LabelledSpan] = set()
-        for mention in sentence.mentions:
-            if mention.fragments:
-                self.losses.lose("discontinuous")
-            elif not mention.label or not {"\t", "\n", "\r"}.isdisjoint(mention.label):
-                self.losses.lose("with a label that is empty or holds a tab or newline")
-            else:
-                spans.add((mention.start, mention.end, mention.label))
+        spans = {(mention.start, mention.end, mention.label) for mention in sentence.mentions}
         again = [span for mention in sentence.duplicates if (span := (*mention.span, mention.label)) in spans]
         kept = [*spans, *again] if self.layers is None else self.fitting(spans, again, len(sentence))
         distinct = len(set(kept))
-        self.losses.written += distinct
-        self.losses.lose(
-            "overlapping another in flat columns" if self.layers == 1 else f"beyond {self.layers} layers",
-            len(spans) - distinct,
-        )
+        beyond = "overlapping another in flat columns" if self.layers == 1 else f"beyond {self.layers} layers"
+        self.losses.lose(beyond, len(spans) - distinct)
         if duplicates_lost := len(again) - (len(kept) - distinct):
             self.problems.note("mentions listed twice written once", duplicates_lost)
         layers = layers_of(kept, self.innermost_first)

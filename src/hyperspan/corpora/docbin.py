@@ -63,17 +63,15 @@ def write_docbin(
     docs = tokens.DocBin(attrs=["ORTH", "TAG", "SENT_START"], store_user_data=True)
     for document in documents:
         placed = all(sentence.offsets or not sentence.tokens for sentence in document.sentences)
-        whole = document if placed else evolve(document, sentences=())
-        whole = with_sentences(whole, problems)
+        whole = document if placed else with_sentences(evolve(document, sentences=()), problems)
         try:
-            docs.add(_doc(whole, spans_key, tokens, vocab, losses))
+            docs.add(_doc(whole, spans_key, tokens, vocab))
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(
                 f"spaCy cannot hold document {document.id!r} ({_brief(error)}); texts must be Unicode, "
                 "metadata what JSON can hold"
             ) from None
     with target.open_binary() as stream:
-        losses.check("docbin")
         stream.write(docs.to_bytes())
 
 
@@ -254,13 +252,12 @@ def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
     )
 
 
-def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any, losses: Losses) -> Any:
+def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any) -> Any:
     """The document as a spaCy Doc with the same text and character offsets."""
     mentions = [*document.mentions]
     for sentence in document.sentences:
         mentions += [by_characters(mention, sentence.offsets) for mention in sentence.duplicates]
     listed = sorted(mentions)
-    losses.written += len(listed)
     spans, spaces = _tiled(document, listed)
     doc = tokens.Doc(
         vocab,

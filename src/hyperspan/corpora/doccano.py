@@ -53,18 +53,16 @@ def read_doccano(source: Source, problems: Problems) -> Iterator[Document]:
 def write_doccano(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, key: Key | None = None
 ) -> None:
-    """Write lines that doccano imports; discontinuous mentions are lost.
+    """Write lines that doccano imports.
 
     Mentions go under the given key; by default "entities" if they have ids or relations, else "label".
     """
 
     def records() -> Iterator[Record]:
         for document in documents:
-            kept = losses.contiguous(in_order(document.mentions, document.metadata))
-            losses.written += len(kept)
-            yield _record(document, kept, key)
+            yield _record(document, in_order(document.mentions, document.metadata), key)
 
-    write_records(records(), target, losses, "doccano", lines=True)
+    write_records(records(), target, lines=True)
 
 
 def looks_like_doccano(head: str) -> bool:

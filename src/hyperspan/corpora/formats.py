@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from attrs import evolve
 
 from hyperspan.corpora.archives import is_archive
-from hyperspan.corpora.documents import without_empty_gaps
+from hyperspan.corpora.documents import by_characters, with_sentences, without_empty_gaps
 from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.losses import Losses, Lossy
+from hyperspan.corpora.overlaps import without_crossings, without_overlaps
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.files import Target
 from hyperspan.plugins import DeferredFunction, PluginTable
-from hyperspan.types import Document
+from hyperspan.types import Document, Mention, Sentence
 
 Reader = Callable[..., Iterator[Document]]
 Writer = Callable[..., None]
+
+
+class LabelRule(NamedTuple):
+    """The labels that a format can write."""
+
+    pattern: str
+    """A regular expression for all of such a label."""
+    others: str
+    """The other ones, as in "3 with a label that is empty"."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,7 @@ class Format:
 
     A reader takes a :class:`Source` and :class:`Problems` and yields documents; a writer takes documents, a
     :class:`Target`, :class:`Losses` and :class:`Problems`. Keyword arguments with defaults are options of the format.
+    A writer gets only what the format holds (:func:`held`), and uses each document before it asks for the next one.
     """
 
     read: Reader
@@ -44,13 +59,15 @@ class Format:
     """The mentions that can be written: overlapping in any way, not crossing, or not overlapping."""
     discontinuous: bool = False
     """Whether discontinuous mentions can be written."""
+    labels: LabelRule | None = None
+    """The labels that can be written; None for all."""
     by_name: bool = False
     """Whether the suffix alone decides that a file is in this format, whatever its content."""
     holds_marking: bool = False
     """Whether its writer handles partial annotation: writes it, refuses it, or never implies that a mention is absent.
     """
     needs_sentences: bool = True
-    """Whether the writer uses sentences and tokens, rather than only text and mentions."""
+    """Whether the writer uses sentences and tokens, rather than only text and mentions: then it gets them."""
     reads: bool = True
     """Whether it can be read; if not, `read` raises an error with the reason."""
 
@@ -64,6 +81,11 @@ def _built_in(module: str, name: str, *suffixes: str, writes: bool = True, **mor
     return Format(function("read"), function("write") if writes else None, function("looks_like"), suffixes, **more)
 
 
+_NO_SPACE = LabelRule(r"[^ \t\r\n]+", "with a label that is empty or holds white space")
+_NO_TAB = LabelRule(r"[^\t\r\n]+", "with a label that is empty or holds a tab or newline")
+_NO_BAR = LabelRule(
+    r"[^\s|][^|\r\n]*", "with a label that is empty, begins with a space or has | or a line break in it"
+)
 _COLUMNS = (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt")
 _BUILT_IN: dict[str, Format] = {
     "jsonl": _built_in("jsonl", "jsonl", ".jsonl", discontinuous=True, needs_sentences=False, holds_marking=True),
@@ -73,15 +95,16 @@ _BUILT_IN: dict[str, Format] = {
         ".ann",
         beside=(".txt",),
         discontinuous=True,
+        labels=_NO_SPACE,
         by_name=True,
         needs_sentences=False,
         holds_marking=True,
     ),
-    "four-lines": _built_in("four_lines", "four_lines", ".data"),
+    "four-lines": _built_in("four_lines", "four_lines", ".data", labels=_NO_BAR),
     "genia-xml": _built_in("genia_xml", "genia_xml", ".xml", writes=False),
     "ace": _built_in("ace", "ace", ".apf.xml", writes=False, beside=(".sgm", ".SGM"), by_name=True),
-    "conll2003": _built_in("columns", "conll2003", ".conll", holds="flat"),
-    "columns": _built_in("columns", "columns", *_COLUMNS),
+    "conll2003": _built_in("columns", "conll2003", ".conll", holds="flat", labels=_NO_TAB),
+    "columns": _built_in("columns", "columns", *_COLUMNS, labels=_NO_TAB),
     "w2ner": _built_in("token_json", "w2ner", ".json", discontinuous=True),
     "cnn-ner": _built_in("token_json", "cnn_ner", ".jsonlines"),
     "gliner": _built_in("token_json", "gliner", ".json"),
@@ -259,7 +282,7 @@ def write_corpus(
     ...     _ = write_corpus(nested, f"{folder}/zoo.jsonl")
     ...     assert list(read_corpus(f"{folder}/zoo.jsonl")) == nested
     ...     write_corpus(nested, f"{folder}/zoo.conll", lossy="outermost").lost
-    {'overlapping another in flat columns': 1}
+    {'overlapping another': 1}
     """
     format = format or format_for(str(path), ", or name the format")  # noqa: A001
     write = FORMATS[format].write if format in FORMATS else None
@@ -269,10 +292,60 @@ def write_corpus(
     # On standard output only jsonl streams: it accepts every mention, and each line is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
     noted = problems if problems is not None else Problems()
-    given = (without_empty_gaps(document, noted) for document in _checked(documents))
-    given = given if FORMATS[format].holds_marking else (losses.unmarked(document, format) for document in given)
-    write(map(in_metadata, given), target, losses, noted, **check_options(write, format, options))
+    given = held(_checked(documents), format, FORMATS[format], losses, noted)
+    write(given, target, losses, noted, **check_options(write, format, options))
     return losses
+
+
+def held(
+    documents: Iterable[Document], name: str, entry: Format, losses: Losses, problems: Problems
+) -> Iterator[Document]:
+    """Yield what a format holds of each document; after the last one, raise an error if something was lost."""
+    for document in documents:
+        document = without_empty_gaps(document, problems)
+        if not entry.holds_marking:
+            document = losses.unmarked(document, name)
+        if entry.needs_sentences:
+            document = with_sentences(document, problems)
+        within = sum(len(sentence.mentions) for sentence in document.sentences) if entry.needs_sentences else 0
+        losses.written += max(len(document.mentions), within)
+        yield in_metadata(_kept(document, entry, losses))
+    losses.check(name)
+
+
+def _kept(document: Document, entry: Format, losses: Losses) -> Document:
+    """The document without the mentions that a format cannot hold, which are counted as lost."""
+    if entry.discontinuous and entry.labels is None and entry.holds == "any":
+        return document
+    if not entry.needs_sentences:
+        return evolve(document, mentions=document.mentions - _unheld(document.mentions, entry, losses))
+    dropped: set[Mention] = set()
+    sentences: list[Sentence] = []
+    for sentence in document.sentences:
+        if left_out := _unheld(sentence.mentions, entry, losses):
+            repeated = [mention for mention in sentence.duplicates if mention not in left_out]
+            sentence = evolve(sentence, mentions=sentence.mentions - left_out, duplicates=repeated)
+            dropped |= {by_characters(mention, sentence.offsets) for mention in left_out if sentence.offsets}
+        sentences.append(sentence)
+    return evolve(document, mentions=document.mentions - dropped, sentences=sentences)
+
+
+def _unheld(mentions: Set[Mention], entry: Format, losses: Losses) -> set[Mention]:
+    """The mentions of a sentence or document that a format cannot hold."""
+    reasons: dict[Mention, str] = {}
+    for mention in mentions:
+        if mention.fragments and not entry.discontinuous:
+            reasons[mention] = "discontinuous"
+        elif entry.labels is not None and not re.fullmatch(entry.labels.pattern, mention.label):
+            reasons[mention] = entry.labels.others
+    if entry.holds != "any":
+        rest = [mention for mention in mentions if mention not in reasons]
+        flat = entry.holds == "flat"
+        kept = without_overlaps(rest, losses.lossy == "innermost") if flat else without_crossings(rest)
+        reasons |= dict.fromkeys(set(rest).difference(kept), "overlapping another")
+    for reason, count in Counter(reasons.values()).items():
+        losses.lose(reason, count)
+    return set(reasons)
 
 
 def _checked(documents: Iterable[Document]) -> Iterator[Document]:

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hyperspan.corpora.documents import document_of, with_sentences
+from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import MENTION_LINE
 from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
@@ -62,8 +62,6 @@ def write_four_lines(
 ) -> None:
     """Write four lines per sentence; documents read from such lines are written back unchanged.
 
-    Discontinuous mentions are lost and counted, also with `losses.lossy`.
-
     Args:
         prefix: put before every label; by default the prefix that the document was read with.
     """
@@ -74,7 +72,7 @@ def write_four_lines(
     with_tags: bool | None = None
     with target.open() as output:
         for document in documents:
-            sentences = with_sentences(document, problems).sentences
+            sentences = losses.sentences_of(document)
             known = document.metadata if len(sentences) == 1 else {}
             for sentence in sentences:
                 if not sentence.tokens:
@@ -82,8 +80,7 @@ def write_four_lines(
                     continue
                 if with_tags is None:
                     with_tags = bool(sentence.tags) or known.get("tag_line", "") is not None
-                output.write(_lines_of(sentence, known, with_tags, prefix, losses, problems))
-        losses.check("the 4-line layout")
+                output.write(_lines_of(sentence, known, with_tags, prefix, problems))
 
 
 def looks_like_four_lines(head: str) -> bool:
@@ -246,7 +243,6 @@ def _lines_of(
     known: Mapping[str, Any],
     with_tags: bool,
     prefix: str | None,
-    losses: Losses,
     problems: Problems,
 ) -> str:
     """The lines of a sentence; its original lines if they still agree with it."""
@@ -257,7 +253,7 @@ def _lines_of(
         problems.note("tags left out because the first sentence of the file has none")
     blank_lines = known.get("blank_lines")
     more = min(blank_lines, 100) if isinstance(blank_lines, int) else 0
-    return "\n".join([*lines, _mentions_of(sentence, known, prefix, losses), "", ""]) + "\n" * more
+    return "\n".join([*lines, _mentions_of(sentence, known, prefix), "", ""]) + "\n" * more
 
 
 def _token_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) -> str:
@@ -277,13 +273,8 @@ def _tag_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) 
     return " ".join(_without_spaces(sentence.tags, "tags", problems) or [_NO_TAG] * len(sentence))
 
 
-def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | None, losses: Losses) -> str:
-    whole = losses.contiguous(sorted(sentence.listed, key=_place))
-    held = [mention for mention in whole if _LABEL.fullmatch(mention.label)]
-    losses.lose(
-        "with a label that is empty, begins with a space or has | or a line break in it", len(whole) - len(held)
-    )
-    losses.written += len(held)
+def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | None) -> str:
+    held = sorted(sentence.listed, key=_place)
     if prefix is not None:
         return _mention_line(held, prefix)
     read_with, line = _known_line(known, "label_prefix") or "", _known_line(known, MENTION_LINE)

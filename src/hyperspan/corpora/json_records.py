@@ -11,7 +11,6 @@ from math import isfinite
 from typing import Any
 
 from hyperspan.corpora.json_values import BLANK, json_values
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import LEAVE_OUT, Problems, Source, T, WrongRecordError
 from hyperspan.errors import InputError
 from hyperspan.files import Target
@@ -181,7 +180,7 @@ def in_order(mentions: Iterable[Mention], metadata: Mapping[str, Any]) -> list[M
     return [mention for _, mention in sorted(zip(places, listed, strict=True), key=lambda pair: pair[0])]
 
 
-def write_records(records: Iterable[Record], target: Target, losses: Losses, format_name: str, lines: bool) -> None:
+def write_records(records: Iterable[Record], target: Target, lines: bool) -> None:
     """Write one record per line, or an array on one line, formatted like json.dumps."""
     before, separator, closing = (b"", b"\n", b"\n") if lines else (b"[", b", ", b"]\n")
     with target.open_binary() as stream:
@@ -189,7 +188,6 @@ def write_records(records: Iterable[Record], target: Target, losses: Losses, for
             stream.write(before + json_bytes(record))
             before = separator
         stream.write(closing if before == separator else b"" if lines else b"[]\n")
-        losses.check(format_name)
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

@@ -150,8 +150,8 @@ def write_label_studio(
         for document in documents:
             document = marked_by_characters(document, losses, "label-studio", labels, unheld_marking)
             ordered = in_order(document.mentions, document.metadata)
-            kept = ordered if continues else losses.contiguous(ordered)
-            losses.written += len(kept)
+            kept = [mention for mention in ordered if continues or not mention.fragments]
+            losses.lose("discontinuous", len(ordered) - len(kept))
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
             found = [*_regions(kept, names, continues), *_other_results(document)]
             if labels is not None:
@@ -159,7 +159,7 @@ def write_label_studio(
             yield _task(document) | {results: [{"result": found}]}
 
     defaults, labels = {"from_name": from_name, "to_name": to_name}, mark_labels(marks)
-    write_records(tasks(), target, losses, "label-studio", lines=False)
+    write_records(tasks(), target, lines=False)
 
 
 def looks_like_label_studio(head: str) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from attrs import evolve
 
 from hyperspan.errors import LossError
-from hyperspan.types import Document, Mention
+from hyperspan.types import Document, Sentence
 
 Lossy = Literal["outermost", "innermost"]
 
@@ -20,26 +20,23 @@ class Losses:
 
     lossy: Lossy | None = None
     written: int = 0
+    """The number of mentions that are written; those that are lost do not count."""
     lost: dict[str, int] = field(default_factory=dict)
-    """The number of lost mentions by reason, e.g. "overlapping another in flat columns"."""
+    """The number of lost mentions by reason, e.g. "overlapping another"."""
     marking_lost: int = 0
     """The number of documents whose marks of partial annotation were lost."""
 
     def lose(self, reason: str, mentions: int = 1) -> None:
+        """Count mentions, which counted as written, as lost."""
         if mentions:
             self.lost[reason] = self.lost.get(reason, 0) + mentions
+            self.written -= mentions
 
-    def contiguous(self, mentions: Iterable[Mention]) -> list[Mention]:
-        """The contiguous mentions, in order; discontinuous ones are counted as lost.
-
-        >>> losses = Losses()
-        >>> losses.contiguous([Mention(0, 3, "A"), Mention(0, 3, "A", ((0, 1), (2, 3)))]), losses.lost
-        ([Mention(0, 3, 'A')], {'discontinuous': 1})
-        """
-        given = list(mentions)
-        kept = [mention for mention in given if not mention.fragments]
-        self.lose("discontinuous", len(given) - len(kept))
-        return kept
+    def sentences_of(self, document: Document) -> Sequence[Sentence]:
+        """The sentences of a document, for formats that write nothing else; mentions in none of them are lost."""
+        within = sum(len(sentence.mentions) for sentence in document.sentences)
+        self.lose("outside every sentence", max(0, len(document.mentions) - within))
+        return document.sentences
 
     def unmarked(self, document: Document, format_name: str, reason: str = "") -> Document:
         """The document without marks of partial annotation; an error with the reason unless losses are allowed."""

@@ -6,12 +6,13 @@ scores and views all use these definitions.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from hyperspan.types import Mention
+from hyperspan.types import MENTION_ORDER, Mention, Span
 
 Relation = Literal["same_span", "inside", "crossing"]
 
@@ -66,6 +67,45 @@ def overlaps(mentions: Iterable[Mention]) -> bool:
             return True
         covered |= words
     return False
+
+
+def without_overlaps(mentions: Iterable[Mention], innermost: bool = False) -> list[Mention]:
+    """The mentions that share no word with another one that is kept; long ones are kept first, or short ones.
+
+    >>> zoo, seattle, ada = Mention(0, 3, "FAC"), Mention(1, 2, "GPE"), Mention(3, 4, "PER")
+    >>> [mention.span for mention in without_overlaps([zoo, seattle, ada])]
+    [(0, 3), (3, 4)]
+    """
+    sign = 1 if innermost else -1
+    kept: list[Mention] = []
+    taken: list[Span] = []
+    for mention in sorted(mentions, key=lambda one: (sign * (one.end - one.start), MENTION_ORDER(one))):
+        places = [bisect_left(taken, part) for part in mention.parts]
+        if all(
+            (place == 0 or taken[place - 1][1] <= start) and (place == len(taken) or end <= taken[place][0])
+            for place, (start, end) in zip(places, mention.parts, strict=True)
+        ):
+            kept.append(mention)
+            for part in mention.parts:
+                insort(taken, part)
+    return kept
+
+
+def without_crossings(mentions: Iterable[Mention]) -> list[Mention]:
+    """The mentions that are nested or apart; of two that cross, the later one is left out.
+
+    >>> [mention.span for mention in without_crossings([Mention(0, 3, "A"), Mention(1, 2, "B"), Mention(1, 4, "C")])]
+    [(0, 3), (1, 2)]
+    """
+    kept: list[Mention] = []
+    around: list[Mention] = []
+    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, one.label, one.fragments)):
+        while around and around[-1].end <= mention.start:
+            around.pop()
+        if not around or mention.end <= around[-1].end:
+            kept.append(mention)
+            around.append(mention)
+    return kept
 
 
 def overlapping_pairs(mentions: Sequence[Mention]) -> Iterator[tuple[int, int, Relation]]:

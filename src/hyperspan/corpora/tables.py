@@ -23,7 +23,7 @@ from math import inf
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from hyperspan.corpora.documents import by_characters, with_sentences
+from hyperspan.corpora.documents import by_characters
 from hyperspan.corpora.file_types import why_not_text
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import LEAVE_OUT, LONGEST_LINE, Problems, Source, WrongRecordError
@@ -245,7 +245,7 @@ def write_csv(
     """Write one CSV row per mention; `guard=False` omits the apostrophes before formulas."""
     with target.open() as file:
         file.write(BYTE_ORDER_MARK)
-        _write(file, documents, "csv", losses, problems, (",", "\r\n"), guard)
+        _write(file, documents, (",", "\r\n"), guard)
 
 
 def write_tsv(
@@ -258,7 +258,7 @@ def write_tsv(
 ) -> None:
     """Write the same table with tabs, without a byte order mark."""
     with target.open() as file:
-        _write(file, documents, "tsv", losses, problems, ("\t", "\n"), guard)
+        _write(file, documents, ("\t", "\n"), guard)
 
 
 def read_csv(source: Source, problems: Problems) -> Iterator[Document]:
@@ -290,9 +290,6 @@ def looks_like_tsv(head: str) -> bool:
 def _write(
     file: IO[str],
     documents: Iterable[Document],
-    name: str,
-    losses: Losses,
-    problems: Problems,
     ends: tuple[str, str],
     guard: bool,
 ) -> None:
@@ -302,8 +299,7 @@ def _write(
         max_size=1 << 24, mode="w+", encoding="utf-8"
     ) as spool:  # the last row decides on the columns
         for number, document in enumerate(documents, start=1):
-            for row, mention in _rows(with_sentences(document, problems), number):
-                losses.written += 1
+            for row, mention in _rows(document, number):
                 discontinuous = discontinuous or bool(mention.fragments)
                 cells = [_guarded(cell) if guard else cell for cell in row]
                 parts = " ".join(f"{start}:{end}" for start, end in mention.fragments)
@@ -312,7 +308,6 @@ def _write(
         writer.writerow((*COLUMNS, FRAGMENTS)[:width])
         spool.seek(0)
         writer.writerows(json.loads(line)[:width] for line in spool)
-    losses.check(name)
 
 
 def _rows(document: Document, number: int) -> Iterator[tuple[tuple[str, ...], Mention]]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
-from hyperspan.corpora.documents import document_of, joined, with_sentences
+from hyperspan.corpora.documents import document_of, joined
 from hyperspan.corpora.json_records import (
     ORDER,
     Record,
@@ -49,7 +49,6 @@ class _Layout:
     mentions: str
     read: Callable[[Any, Problems], Mention]
     write: Callable[[Mention, Sentence], Any]
-    discontinuous: bool = False
 
 
 def read_w2ner(source: Source, problems: Problems) -> Iterator[Document]:
@@ -79,7 +78,7 @@ def write_w2ner(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, lines: bool = False
 ) -> None:
     """Write an array, or one sentence per line."""
-    _write(documents, target, losses, problems, W2NER, "w2ner", lines)
+    _write(documents, target, losses, problems, W2NER, lines)
 
 
 def write_cnn_ner(
@@ -90,15 +89,15 @@ def write_cnn_ner(
     *,
     style: Literal["cnn_ner", "spert"] = "cnn_ner",
 ) -> None:
-    """Write JSON Lines with "entity_mentions", or an array with SpERT's "entities"; discontinuous mentions are lost."""
-    _write(documents, target, losses, problems, SPERT if style == "spert" else CNN_NER, style, style == "cnn_ner")
+    """Write JSON Lines with "entity_mentions", or an array with SpERT's "entities"."""
+    _write(documents, target, losses, problems, SPERT if style == "spert" else CNN_NER, style == "cnn_ner")
 
 
 def write_gliner(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, lines: bool = False
 ) -> None:
-    """Write an array, or one sentence per line; discontinuous mentions are lost."""
-    _write(documents, target, losses, problems, GLINER, "gliner", lines)
+    """Write an array, or one sentence per line."""
+    _write(documents, target, losses, problems, GLINER, lines)
 
 
 def looks_like_w2ner(head: str) -> bool:
@@ -163,18 +162,14 @@ def _write(
     losses: Losses,
     problems: Problems,
     layout: _Layout,
-    name: str,
     lines: bool,
 ) -> None:
     def sentence_records() -> Iterator[Record]:
         for document in documents:
-            document = with_sentences(document, problems)
-            within = sum(len(sentence.mentions) for sentence in document.sentences)
-            losses.lose("outside every sentence", max(0, len(document.mentions) - within))
-            for sentence, rest in zip(document.sentences, _rests(document, problems), strict=True):
+            for sentence, rest in zip(losses.sentences_of(document), _rests(document, problems), strict=True):
                 yield _record(sentence, rest, document.id, layout, losses)
 
-    write_records(sentence_records(), target, losses, name, lines)
+    write_records(sentence_records(), target, lines)
 
 
 def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
@@ -191,10 +186,8 @@ def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
 
 def _record(sentence: Sentence, rest: Mapping[str, Any], name: str, layout: _Layout, losses: Losses) -> Record:
     mentions = in_order(sentence.listed, rest)
-    kept = mentions if layout.discontinuous else losses.contiguous(mentions)
-    visible = [mention for mention in kept if any(sentence.tokens[mention.start : mention.end])]
-    losses.lose("of empty tokens", len(kept) - len(visible))
-    losses.written += len(visible)
+    visible = [mention for mention in mentions if any(sentence.tokens[mention.start : mention.end])]
+    losses.lose("of empty tokens", len(sentence.mentions.difference(visible)))
     record: Record = {layout.tokens: list(sentence.tokens)}
     if name:
         record["doc_id"] = name
@@ -247,7 +240,7 @@ def _to_triple(mention: Mention, _: Sentence) -> Any:
     return [mention.start, mention.end - 1, mention.label]
 
 
-W2NER = _Layout("sentence", "ner", _from_index, _to_index, discontinuous=True)
+W2NER = _Layout("sentence", "ner", _from_index, _to_index)
 CNN_NER = _Layout("tokens", "entity_mentions", _from_object, _to_entity_mention)
 SPERT = _Layout("tokens", "entities", _from_object, _to_entity)
 GLINER = _Layout("tokenized_text", "ner", _from_triple, _to_triple)

@@ -45,22 +45,16 @@ def read_zoo(source: Source, problems: Problems, *, shout: bool = False) -> Iter
 
 
 def write_zoo(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
-    lines: list[str] = []
-    for document in documents:
-        line, written = "", 0
-        for mention in sorted(document.mentions):
-            if mention.start < written or mention.fragments:
-                losses.lose("overlapping another")
-                continue
-            line += f"{document.text[written : mention.start]}[[{mention.text}|{mention.label}]]"
-            written, losses.written = mention.end, losses.written + 1
-        lines.append(f"{line}{document.text[written:]}\n")
-    losses.check("zoo")
     with target.open() as file:
-        file.writelines(lines)
+        for document in documents:
+            line, written = "", 0
+            for mention in sorted(document.mentions):
+                line += f"{document.text[written : mention.start]}[[{mention.text}|{mention.label}]]"
+                written = mention.end
+            file.write(f"{line}{document.text[written:]}\n")
 
 
-ZOO = Format(read_zoo, write_zoo, lambda head: "[[" in head, (".zoo",), holds="flat")
+ZOO = Format(read_zoo, write_zoo, lambda head: "[[" in head, (".zoo",), holds="flat", needs_sentences=False)
 
 
 # -- a structure and its scorer: mentions of one word, each by itself --------------------------------------------------
