@@ -20,12 +20,12 @@ from hyperspan.errors import InputError
 from hyperspan.labelling.views import LabellingDesk
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.options import parse_thresholds
-from hyperspan.serve.bodies import LINES_TYPES, check_type, read
 from hyperspan.serve.errors import CODES, JSON, Compression, Problem, packed_json, shutting_down
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
 from hyperspan.serve.reference import reference_page
+from hyperspan.serve.requests import LINES_TYPES, check_type, read
 from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
 from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings

@@ -15,8 +15,8 @@ from starlette.routing import Route
 from hyperspan.labelling.decisions import Action, Decision
 from hyperspan.labelling.session import StaleRevisionError, UnknownItemError
 from hyperspan.labelling.views import LabellingDesk
-from hyperspan.serve.bodies import read
 from hyperspan.serve.errors import JSON, Problem
+from hyperspan.serve.requests import read
 from hyperspan.serve.schema import GivenFragments, Place, StrictBody
 from hyperspan.serve.service import SMALL, Service
 from hyperspan.types import Mention

@@ -9,9 +9,8 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,9 +18,9 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperspan.errors import EXIT_EXCEPTIONS
-from hyperspan.serve.calls import Call
 from hyperspan.serve.errors import Problem, shutting_down
 from hyperspan.serve.logs import ACCESS, frames, timestamp
+from hyperspan.serve.requests import Call
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import is_own, name_of
 
@@ -51,15 +50,21 @@ class _UnreadAnswerError(Exception):
 class RequestMiddleware:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, service: Service, paths: Collection[str]):
-        self.app, self.service, self.paths = app, service, paths
+    def __init__(self, app: ASGIApp, service: Service, paths: Iterable[str]):
+        self.app, self.service = app, service
+        self._patterns = {path: compile_path(path)[0] for path in paths}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        route = route_of(scope["path"], self.paths)
+        route = self._route_of(scope["path"])
         await _Exchange(self.service, route, scope, receive, send).run(self.app)
+
+    def _route_of(self, path: str) -> str:
+        """The route of a path, one of few, for logs and metrics."""
+        other = "/static" if path.startswith("/static/") else "other"
+        return next((route for route, pattern in self._patterns.items() if pattern.match(path)), other)
 
 
 class _Exchange:
@@ -189,26 +194,6 @@ class _Exchange:
         entry = {"time": timestamp(), "request": self.id, "method": self.scope["method"], "route": self.route}
         entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
         ACCESS.log(logging.ERROR if self.status == 500 else logging.INFO, "%s", json.dumps(entry))
-
-
-def route_of(path: str, paths: Collection[str]) -> str:
-    """The route of a path, one of few, for logs and metrics.
-
-    >>> paths = {"/v1/models", "/v1/label/items/{item}"}
-    >>> [route_of(path, paths) for path in ("/v1/models", "/v1/label/items/0.3", "/static/page.js", "/wp-admin")]
-    ['/v1/models', '/v1/label/items/{item}', '/static', 'other']
-    """
-    if path in paths:
-        return path
-    for named in paths:
-        if "{" in named and _pattern(named).match(path):
-            return named
-    return "/static" if path.startswith("/static/") else "other"
-
-
-@cache
-def _pattern(path: str) -> re.Pattern[str]:
-    return compile_path(path)[0]
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -18,11 +18,10 @@ from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.domain import DomainFit
 from hyperspan.serve import answers
 from hyperspan.serve.batcher import Batcher, BatchJob
-from hyperspan.serve.calls import Call, Memory
 from hyperspan.serve.errors import Problem, overloaded
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.models import Served, load_models, places
-from hyperspan.serve.offsets import Offsets
+from hyperspan.serve.requests import Call, Memory
 from hyperspan.serve.schema import HypergraphRequest, KnownMention, Options
 from hyperspan.serve.settings import Settings
 from hyperspan.text.sentences import iter_sentences
@@ -58,7 +57,7 @@ class Prepared:
     """Texts split into sentences, with the options of the request."""
 
     documents: list[Document]
-    offsets: list[Offsets]
+    offsets: list[answers.Offsets]
     domains: list[DomainFit | None]
     """How well each text fits the model."""
     job: BatchJob
@@ -277,7 +276,7 @@ class Service:
         documents = [
             _split(annotator, text, index if len(texts) > 1 else None, call) for index, text in enumerate(texts)
         ]
-        offsets = [Offsets(text, asked.offset_unit) for text in texts]
+        offsets = [answers.Offsets(text, asked.offset_unit) for text in texts]
         constraints: dict[int, Constraints] = {}
         require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
         first = 0
@@ -370,7 +369,7 @@ def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Do
         raise InputError(str(error) if index is None else f"in texts[{index}], {error}") from None
 
 
-def _placed(known: Sequence[KnownMention], offsets: Sequence[Offsets]) -> list[list[Mention]]:
+def _placed(known: Sequence[KnownMention], offsets: Sequence[answers.Offsets]) -> list[list[Mention]]:
     """The mentions of each text, in code points."""
     placed: list[list[Mention]] = [[] for _ in offsets]
     for mention in known:

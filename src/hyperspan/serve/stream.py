@@ -17,9 +17,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hyperspan.errors import EXIT_EXCEPTIONS, HyperspanError
-from hyperspan.serve.bodies import parse
-from hyperspan.serve.calls import Call
 from hyperspan.serve.errors import Problem, dumps
+from hyperspan.serve.requests import Call, parse
 from hyperspan.serve.schema import StreamLine, check, is_id
 from hyperspan.serve.service import Service, answer_size
 
