@@ -10,8 +10,8 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.label_studio import CONTINUES, continuations, join_parts
-from hyperspan.corpora.label_studio_marks import mark_results
-from hyperspan.corpora.marking import MarkLabels
+from hyperspan.corpora.overlaps import without_crossings, without_overlaps
+from hyperspan.corpora.partial import marks_read, marks_written
 from hyperspan.corpora.source import Problems
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence
 from tests.support.growth import grows_linearly
@@ -61,9 +61,20 @@ def parts_with_many_labels(count: int) -> Job:
     return lambda: join_parts(mentions, relations)
 
 
-def marks_without_ids(count: int) -> Job:
-    document = Document("a " * count, forbidden=[Mention(2 * i, 2 * i + 1, "A") for i in range(count)])
-    return lambda: list(mark_results(document, MarkLabels(), {"to_name": "text"}, set()))
+def marks_of_partial_annotation(count: int) -> Job:
+    forbidden = [Mention(2 * i, 2 * i + 1, "A") for i in range(count)]
+    document = Document("a " * count, forbidden=forbidden)
+
+    def there_and_back() -> Document:
+        plain, marks = marks_written(document, "brat")
+        return marks_read(evolve(plain, mentions=marks))
+
+    return there_and_back
+
+
+def overlaps_to_leave_out(count: int) -> Job:
+    mentions = [Mention(2 * i, 2 * i + 3, "A") for i in range(count)]
+    return lambda: (without_overlaps(mentions), without_overlaps(mentions, True), without_crossings(mentions))
 
 
 JOBS = (
@@ -73,7 +84,8 @@ JOBS = (
     parted_mentions,
     one_mention_of_many_parts,
     parts_with_many_labels,
-    marks_without_ids,
+    marks_of_partial_annotation,
+    overlaps_to_leave_out,
 )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -96,13 +96,11 @@ def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["read", "write"])
-def test_every_option_of_a_format_is_drawn(verb: str) -> None:
+def test_every_option_of_a_format_is_drawn(verb: Literal["read", "write"]) -> None:
     for name, entry in FORMATS.built_in.items():
-        function = entry.read if verb == "read" and entry.reads else entry.write if verb == "write" else None
-        if function is not None:
-            parameters = inspect.signature(inspect.unwrap(function)).parameters.values()
-            known = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
-            assert known == set(OPTIONS[verb].get(name, ())), f"OPTIONS must name all options to {verb} {name}"
+        if entry.reads if verb == "read" else entry.write is not None:
+            known = entry.options(verb)
+            assert known.keys() == set(OPTIONS[verb].get(name, ())), f"OPTIONS must name all options to {verb} {name}"
 
 
 def test_a_seed_and_an_index_decide(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@
 line breaks replaced by spaces. All other lines (relations, events, attributes, notes …) are kept unchanged in the
 document's metadata under "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order
 of the file, with "" for each of the other lines. Parts separated only by white space, which brat creates around a line
-break, are read as one part; "brat_parts" keeps the lines of such mentions, which are written back. Lines that mark
-partial annotation (:mod:`hyperspan.corpora.brat_marks`) are written after the others.
+break, are read as one part; "brat_parts" keeps the lines of such mentions, which are written back.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ from itertools import pairwise
 
 from attrs import evolve
 
-from hyperspan.corpora.brat_marks import BratMarks, WrittenMarks, unheld_marking
 from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.marking import MarkLabels, Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES, BRAT_PARTS
 from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
 from hyperspan.errors import CorpusError
@@ -43,10 +40,8 @@ _ENTITY_ID = re.compile(rf"T{_WORD}")
 _LINE_BREAKS = str.maketrans("\r\n", "  ")
 
 
-def read_brat(source: Source, problems: Problems, *, marks: Marks = True) -> Iterator[Document]:
+def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
     """Read the document of an ``.ann`` file and the ``.txt`` or ``.txt.gz`` file next to it.
-
-    `marks` renames the labels ANNOTATED, NO_MENTION and ONLY_SURE; False disables marks of partial annotation.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as name:
@@ -77,28 +72,23 @@ def read_brat(source: Source, problems: Problems, *, marks: Marks = True) -> Ite
         return
     try:
         name = stem.rpartition("/")[2]
-        document = _document(annotations, text_file.text(), name, mark_labels(marks), problems)
+        document = _document(annotations, text_file.text(), name, problems)
     except CorpusError as error:
         problems.skip_file(error)
     else:
         yield document
 
 
-def _document(annotations: Source, text: str, name: str, labels: MarkLabels | None, problems: Problems) -> Document:
+def _document(annotations: Source, text: str, name: str, problems: Problems) -> Document:
     mentions: dict[Mention, None] = {}
     others: list[str] = []
     order: list[str] = []
     parted: list[str] = []
     lines = [(number, line) for number, line in annotations.lines() if line.strip()]
-    marks = BratMarks((line for _, line in lines), labels)
-    forbidden: list[tuple[int, Mention]] = []
-    for number, line, mention in _entities(annotations, lines, text, marks, problems):
+    for line, mention in _entities(annotations, lines, text, problems):
         if mention is None:
             others.append(line)
             order.append("")
-        elif marks.is_forbidden(mention):
-            forbidden.append((number, mention))
-            order.append(mention.id)
         elif mention in mentions:
             problems.note("mention annotated twice, kept once")
             others.append(line)  # other lines may refer to its id
@@ -108,35 +98,31 @@ def _document(annotations: Source, text: str, name: str, labels: MarkLabels | No
             order.append(mention.id)
             if line.split("\t")[1].removeprefix(mention.label).count(";") >= len(mention.parts):
                 parted.append(line)
-    for number, wrong in marks.forbid(forbidden, mentions.keys()):
-        problems.wrong(annotations.at(number), wrong)
     metadata = {
         key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order), (BRAT_PARTS, parted)) if value
     }
-    return Document(text, mentions, id=name, metadata=metadata, annotated=marks.scope(text), forbidden=marks.forbidden)
+    return Document(text, mentions, id=name, metadata=metadata)
 
 
 def _entities(
-    annotations: Source, lines: Iterable[tuple[int, str]], text: str, marks: BratMarks, problems: Problems
-) -> Iterator[tuple[int, str, Mention | None]]:
-    """Yield each line, with the mention of a `T` line and None for others; skip lines that mark partial annotation."""
+    annotations: Source, lines: Iterable[tuple[int, str]], text: str, problems: Problems
+) -> Iterator[tuple[str, Mention | None]]:
+    """Yield each line, with the mention of a `T` line and None for others."""
     ids: set[str] = set()
 
-    def entity(line: str) -> Mention | None:
+    def entity(line: str) -> Mention:
         mention = _mention(line, text, problems)
         if mention.id in ids:
             raise WrongRecordError(f"{mention.id} is the id of an earlier line too; give each its own")
         ids.add(mention.id)
-        return None if marks.takes(mention, text) else trimmed([mention], text, problems)[0]
+        return trimmed([mention], text, problems)[0]
 
     for number, line in lines:
         if _OTHER.fullmatch(line):
-            if not marks.owns(line):
-                yield number, line, None
+            yield line, None
             continue
         for mention in problems.tried(annotations, number, entity, line):
-            if mention is not None:
-                yield number, line, mention
+            yield line, mention
 
 
 def _mention(line: str, text: str, problems: Problems) -> Mention:
@@ -185,12 +171,8 @@ def _covered(text: str, spans: Iterable[Span]) -> str:
     return " ".join(text[start:end] for start, end in spans).translate(_LINE_BREAKS)
 
 
-def write_brat(
-    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, marks: Marks = True
-) -> None:
+def write_brat(documents: Iterable[Document], target: Target, losses: Losses, problems: Problems) -> None:
     """Write a folder with an ``.ann`` and a ``.txt`` file for each document, named after its id.
-
-    `marks` is the option of :func:`read_brat`.
 
     >>> import tempfile, pathlib
     >>> zoo = Document("the Seattle zoo", [Mention(4, 11, "GPE")], id="zoo")
@@ -199,11 +181,10 @@ def write_brat(
     ...     (pathlib.Path(folder) / "zoo.ann").read_text()
     'T1\\tGPE 4 11\\tSeattle\\n'
     """
-    names, labels = _FileNames(), mark_labels(marks)
+    names = _FileNames()
     with target.open_folder() as folder:
         for document in documents:
-            document = marked_by_characters(document, losses, "brat", labels, unheld_marking)
-            lines = _lines(document, WrittenMarks(document, labels), problems)
+            lines = _lines(document, problems)
             try:
                 text, annotations = document.text.encode(), "".join(f"{line}\n" for line in lines).encode()
             except UnicodeEncodeError as error:
@@ -223,12 +204,12 @@ def write_brat(
                 problems.note("mention annotated twice, written once", repeated)
 
 
-def _lines(document: Document, marks: WrittenMarks, problems: Problems) -> list[str]:
+def _lines(document: Document, problems: Problems) -> list[str]:
     """The lines of the ``.ann`` file: in their original order, new ones last."""
     mentions = document.mentions
     others = [line for line in _strings(document, BRAT_OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
     taken = {line.partition("\t")[0] for line in others}
-    named = _with_ids([*sorted(mentions), *marks.text_bounds], taken, problems)
+    named = _with_ids(sorted(mentions), taken, problems)
     as_read = {
         (mention, mention.id): line
         for line in _strings(document, BRAT_PARTS)
@@ -237,9 +218,9 @@ def _lines(document: Document, marks: WrittenMarks, problems: Problems) -> list[
     }
     waiting = {mention.id: as_read.get((mention, mention.id)) or _line(mention, document.text) for mention in named}
     remaining = iter([line for line in others if _still_holds(line, document.text, mentions)])
-    order, about = _strings(document, BRAT_ORDER), marks.lines(named[len(mentions) :], taken)
+    order = _strings(document, BRAT_ORDER)
     lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
-    return [line for line in (*lines, *waiting.values(), *remaining, *about) if line is not None]
+    return [line for line in (*lines, *waiting.values(), *remaining) if line is not None]
 
 
 def _strings(document: Document, key: str) -> list[str]:

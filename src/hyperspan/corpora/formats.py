@@ -19,6 +19,7 @@ from hyperspan.corpora.documents import by_characters, with_sentences, without_e
 from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.overlaps import without_crossings, without_overlaps
+from hyperspan.corpora.partial import UnheldMarksError, marks_read, marks_written
 from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, InputError
@@ -28,6 +29,10 @@ from hyperspan.types import Document, Mention, Sentence
 
 Reader = Callable[..., Iterator[Document]]
 Writer = Callable[..., None]
+
+
+_MARKS = {"marks": bool}
+"""The option of formats with marks of partial annotation: whether these labels are marks."""
 
 
 class LabelRule(NamedTuple):
@@ -63,13 +68,20 @@ class Format:
     """The labels that can be written; None for all."""
     by_name: bool = False
     """Whether the suffix alone decides that a file is in this format, whatever its content."""
-    holds_marking: bool = False
-    """Whether its writer handles partial annotation: writes it, refuses it, or never implies that a mention is absent.
-    """
+    partial: Literal["refused", "labels", "own"] = "refused"
+    """How partial annotation is written: not at all, by labels (:mod:`hyperspan.corpora.partial`), or by the writer."""
     needs_sentences: bool = True
     """Whether the writer uses sentences and tokens, rather than only text and mentions: then it gets them."""
     reads: bool = True
     """Whether it can be read; if not, `read` raises an error with the reason."""
+
+    def options(self, verb: Literal["read", "write"]) -> dict[str, Any]:
+        """The options of its reader or writer by name, with their types."""
+        function = inspect.unwrap(self.read if verb == "read" else self.write or self.read)
+        hints = get_type_hints(function)
+        parameters = inspect.signature(function).parameters.values()
+        own = {one.name: hints[one.name] for one in parameters if one.kind is one.KEYWORD_ONLY}
+        return own | (_MARKS if self.partial == "labels" else {})
 
 
 def _built_in(module: str, name: str, *suffixes: str, writes: bool = True, **more: Any) -> Format:
@@ -88,7 +100,7 @@ _NO_BAR = LabelRule(
 )
 _COLUMNS = (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt")
 _BUILT_IN: dict[str, Format] = {
-    "jsonl": _built_in("jsonl", "jsonl", ".jsonl", discontinuous=True, needs_sentences=False, holds_marking=True),
+    "jsonl": _built_in("jsonl", "jsonl", ".jsonl", discontinuous=True, needs_sentences=False, partial="own"),
     "brat": _built_in(
         "brat",
         "brat",
@@ -98,7 +110,7 @@ _BUILT_IN: dict[str, Format] = {
         labels=_NO_SPACE,
         by_name=True,
         needs_sentences=False,
-        holds_marking=True,
+        partial="labels",
     ),
     "four-lines": _built_in("four_lines", "four_lines", ".data", labels=_NO_BAR),
     "genia-xml": _built_in("genia_xml", "genia_xml", ".xml", writes=False),
@@ -108,13 +120,13 @@ _BUILT_IN: dict[str, Format] = {
     "w2ner": _built_in("token_json", "w2ner", ".json", discontinuous=True),
     "cnn-ner": _built_in("token_json", "cnn_ner", ".jsonlines"),
     "gliner": _built_in("token_json", "gliner", ".json"),
-    "doccano": _built_in("doccano", "doccano", ".jsonl", needs_sentences=False),
+    "doccano": _built_in("doccano", "doccano", ".jsonl", needs_sentences=False, partial="labels"),
     "label-studio": _built_in(
-        "label_studio", "label_studio", ".json", discontinuous=True, needs_sentences=False, holds_marking=True
+        "label_studio", "label_studio", ".json", discontinuous=True, needs_sentences=False, partial="labels"
     ),
     "docbin": _built_in("docbin", "docbin", ".spacy", discontinuous=True, by_name=True),
-    "csv": _built_in("tables", "csv", ".csv", discontinuous=True, reads=False, holds_marking=True),
-    "tsv": _built_in("tables", "tsv", ".tsv", discontinuous=True, reads=False, holds_marking=True),
+    "csv": _built_in("tables", "csv", ".csv", discontinuous=True, reads=False, partial="own"),
+    "tsv": _built_in("tables", "tsv", ".tsv", discontinuous=True, reads=False, partial="own"),
 }
 """To add a format, add an entry. The first format that recognises a file reads it."""
 
@@ -207,8 +219,13 @@ def read_source(source: Source, name: str | None, problems: Problems, **options:
     """Yield the documents of one source; its format is detected unless given."""
     name = name or detect(source)
     source.lenient = problems
-    read = FORMATS[name].read
-    return map(from_metadata, read(source, problems, **check_options(read, name, options)))
+    entry = FORMATS[name]
+    options = check_options(entry.options("read"), name, options)
+    marks = options.pop("marks", True) and entry.partial == "labels"
+    found = entry.read(source, problems, **options)
+    if marks:
+        found = (one for each in found for one in problems.tried(source, f"document {each.id!r}", marks_read, each))
+    return map(from_metadata, found)
 
 
 def _holds_several(given: str | Path) -> bool:
@@ -292,25 +309,51 @@ def write_corpus(
     # On standard output only jsonl streams: it accepts every mention, and each line is a document.
     target = Target(str(path), force, buffered=format != "jsonl")
     noted = problems if problems is not None else Problems()
-    given = held(_checked(documents), format, FORMATS[format], losses, noted)
-    write(given, target, losses, noted, **check_options(write, format, options))
+    options = check_options(FORMATS[format].options("write"), format, options)
+    marks = options.pop("marks", True)
+    given = held(_checked(documents), format, FORMATS[format], losses, noted, marks)
+    write(given, target, losses, noted, **options)
     return losses
 
 
 def held(
-    documents: Iterable[Document], name: str, entry: Format, losses: Losses, problems: Problems
+    documents: Iterable[Document], name: str, entry: Format, losses: Losses, problems: Problems, marks: bool = True
 ) -> Iterator[Document]:
     """Yield what a format holds of each document; after the last one, raise an error if something was lost."""
     for document in documents:
-        document = without_empty_gaps(document, problems)
-        if not entry.holds_marking:
-            document = losses.unmarked(document, name)
+        document, marked = _marked(without_empty_gaps(document, problems), name, entry, losses, marks)
         if entry.needs_sentences:
             document = with_sentences(document, problems)
         within = sum(len(sentence.mentions) for sentence in document.sentences) if entry.needs_sentences else 0
         losses.written += max(len(document.mentions), within)
-        yield in_metadata(_kept(document, entry, losses))
+        document = _kept(document, entry, losses)
+        yield in_metadata(evolve(document, mentions=document.mentions.union(marked)) if marked else document)
     losses.check(name)
+
+
+def _marked(
+    document: Document, name: str, entry: Format, losses: Losses, marks: bool
+) -> tuple[Document, list[Mention]]:
+    """The document as far as its partial annotation can be written, and the mentions that are marks of it."""
+    if entry.partial == "own":
+        return document, []
+    if entry.partial == "refused" or not marks:
+        return losses.unmarked(document, name), []
+    try:
+        plain, marked = marks_written(document, name)
+    except UnheldMarksError as error:
+        return losses.unmarked(document, name, str(error)), []
+    reason = next((f"{mark.label!r} would be a mark {why}" for mark in marked if (why := _why_not(mark, entry))), "")
+    return (losses.unmarked(document, name, reason), []) if reason else (plain, marked)
+
+
+def _why_not(mention: Mention, entry: Format) -> str:
+    """Why a format cannot hold a mention, whatever the others are; empty if it can."""
+    if mention.fragments and not entry.discontinuous:
+        return "discontinuous"
+    if entry.labels is not None and not re.fullmatch(entry.labels.pattern, mention.label):
+        return entry.labels.others
+    return ""
 
 
 def _kept(document: Document, entry: Format, losses: Losses) -> Document:
@@ -332,12 +375,7 @@ def _kept(document: Document, entry: Format, losses: Losses) -> Document:
 
 def _unheld(mentions: Set[Mention], entry: Format, losses: Losses) -> set[Mention]:
     """The mentions of a sentence or document that a format cannot hold."""
-    reasons: dict[Mention, str] = {}
-    for mention in mentions:
-        if mention.fragments and not entry.discontinuous:
-            reasons[mention] = "discontinuous"
-        elif entry.labels is not None and not re.fullmatch(entry.labels.pattern, mention.label):
-            reasons[mention] = entry.labels.others
+    reasons = {mention: why for mention in mentions if (why := _why_not(mention, entry))}
     if entry.holds != "any":
         rest = [mention for mention in mentions if mention not in reasons]
         flat = entry.holds == "flat"
@@ -378,25 +416,20 @@ def format_for(path: str, or_else: str = "") -> str:
     raise InputError(f"the name {path} does not say its format; let it end in one of {', '.join(endings)}{or_else}")
 
 
-def check_options(function: Callable[..., Any], format_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the options of a reader or writer; "1,2" becomes integers if these are declared.
+def check_options(known: Mapping[str, Any], format_name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the options of a reader or writer by their types; "1,2" becomes integers if these are declared.
 
-    >>> def read(source, problems, *, columns: Sequence[int] = (), repair: bool = False): ...
-    >>> check_options(read, "zoo", {"columns": "1,2", "repair": True})
+    >>> check_options({"columns": Sequence[int], "repair": bool}, "zoo", {"columns": "1,2", "repair": True})
     {'columns': (1, 2), 'repair': True}
-    >>> check_options(read, "zoo", {"colums": 1})
+    >>> check_options({"columns": Sequence[int], "repair": bool}, "zoo", {"colums": 1})
     Traceback (most recent call last):
     ...
     hyperspan.errors.InputError: the format zoo has no option 'colums'; it has columns, repair
     """
-    function = inspect.unwrap(function)
-    parameters = inspect.signature(function).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     if unknown := next((name for name in given if name not in known), None):
         has = f"it has {', '.join(known)}" if known else "it has none"
         raise InputError(f"the format {format_name} has no option {unknown!r}; {has}")
-    hints = get_type_hints(function)
-    return {name: _converted(value, hints[name], name) for name, value in given.items()}
+    return {name: _converted(value, known[name], name) for name, value in given.items()}
 
 
 def _converted(value: Any, hint: Any, name: str) -> Any:

@@ -7,14 +7,6 @@
 Offsets count Unicode code points; before its pull request #1559 they counted UTF-16 code units, in which an emoji
 counts as two. Regions usually quote their text, which distinguishes the two.
 
-Annotation may be partial. A region with the note (meta text) "forbidden" is not a mention of its labels. The <Choices>
-tag named "annotated_types" lists the types that are annotated, or has ONLY_SURE. For the labels ANNOTATED and
-NO_MENTION see :mod:`hyperspan.corpora.marking`::
-
-    {"id": "f1", "from_name": "label", "to_name": "text", "type": "labels", "meta": {"text": ["forbidden"]},
-     "value": {"start": 0, "end": 3, "text": "the", "labels": ["GPE"]}}
-    {"id": "c1", "from_name": "annotated_types", "to_name": "text", "type": "choices", "value": {"choices": ["GPE"]}}
-
 Regions are contiguous. The parts of a discontinuous mention are regions with the same labels, joined by relations with
 the label CONTINUES, a <Relation> in the project's configuration::
 
@@ -26,11 +18,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
 from attrs import evolve
 
-from hyperspan.corpora.documents import trimmed
+from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.json_records import (
     NO_PROBABILITY,
     ORDER,
@@ -51,10 +44,7 @@ from hyperspan.corpora.json_records import (
     value_of,
     write_records,
 )
-from hyperspan.corpora.label_studio_marks import LabelStudioMarks, is_forbidden, mark_results, unheld_marking
-from hyperspan.corpora.label_studio_parts import CONTINUES, continuations, is_continuation, join_parts
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.marking import Marks, mark_labels, marked_by_characters
 from hyperspan.corpora.results import OTHER_RESULTS
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
@@ -77,6 +67,10 @@ NO_WORDS = re.compile(r"\\n|\s+")
 """Allowed differences in a region's quoted text: Label Studio writes line breaks as \\n and trims blanks."""
 
 
+CONTINUES = "CONTINUES"
+"""The label of relations from a part of a mention to its next part."""
+
+
 def read_label_studio(
     source: Source,
     problems: Problems,
@@ -85,14 +79,12 @@ def read_label_studio(
     annotation: Literal["first", "all"] = "first",
     offset_unit: OffsetUnit = "auto",
     text_key: str | None = None,
-    marks: Marks = True,
     continues: str = CONTINUES,
 ) -> Iterator[Document]:
     """Read the documents of an export: each task with its first annotation, or once per annotation.
 
     `results` selects annotations by people or predictions by models; scores become probabilities. `text_key` names the
-    text in the data of a task: by default "text", or the only string there. `marks` renames the labels ANNOTATED,
-    NO_MENTION and ONLY_SURE; False disables marks of partial annotation. `continues` is the label of relations that
+    text in the data of a task: by default "text", or the only string there. `continues` is the label of relations that
     join the parts of a discontinuous mention; "" for none.
 
     >>> import io
@@ -113,17 +105,14 @@ def read_label_studio(
         if annotation == "first" and len(lists) > 1:
             problems.note("annotation left out because only the first of a task is read", len(lists) - 1)
         for regions in lists[:1] if annotation == "first" else lists:
-            found = LabelStudioMarks(labels)
             parts = [result for result in regions if is_continuation(result, continues)]
             others = [result for result in regions if not is_continuation(result, continues)]
-            listed, more = _mentions(others, text, offset_unit, found, problems)
+            listed, more = _mentions(others, text, offset_unit, problems)
             listed = join_parts(listed, parts) if parts else listed
             mentions = distinct(listed, problems)
             more |= remembered_order(mentions)
-            marking = found.marking(text)
-            yield Document(text, mentions, id=id_of(name), metadata=metadata | more, **marking)
+            yield Document(text, mentions, id=id_of(name), metadata=metadata | more)
 
-    labels = mark_labels(marks)
     return documents_in(source, problems, build)
 
 
@@ -136,7 +125,6 @@ def write_label_studio(
     results: Results = "annotations",
     from_name: str = "label",
     to_name: str = "text",
-    marks: Marks = True,
     continues: str = CONTINUES,
 ) -> None:
     """Write tasks for import, as annotations or as predictions.
@@ -148,17 +136,14 @@ def write_label_studio(
 
     def tasks() -> Iterator[Record]:
         for document in documents:
-            document = marked_by_characters(document, losses, "label-studio", labels, unheld_marking)
             ordered = in_order(document.mentions, document.metadata)
             kept = [mention for mention in ordered if continues or not mention.fragments]
             losses.lose("discontinuous", len(ordered) - len(kept))
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
             found = [*_regions(kept, names, continues), *_other_results(document)]
-            if labels is not None:
-                found += mark_results(document, labels, names, {str(result.get("id")) for result in found})
             yield _task(document) | {results: [{"result": found}]}
 
-    defaults, labels = {"from_name": from_name, "to_name": to_name}, mark_labels(marks)
+    defaults = {"from_name": from_name, "to_name": to_name}
     write_records(tasks(), target, lines=False)
 
 
@@ -227,11 +212,11 @@ def _is_region_list(value: object) -> bool:
 
 
 def _mentions(
-    results: Sequence[Record], text: str, unit: OffsetUnit, marks: LabelStudioMarks, problems: Problems
+    results: Sequence[Record], text: str, unit: OffsetUnit, problems: Problems
 ) -> tuple[list[Mention], Record]:
-    """The mentions in the results, and the metadata from the rest; marks of partial annotation go to `marks`."""
+    """The mentions in the results, and the metadata from the rest."""
     regions = [result for result in results if result.get("type") == "labels"]
-    others = [result for result in results if result.get("type") != "labels" and not marks.takes_types(result)]
+    others = [result for result in results if result.get("type") != "labels"]
     for other in others:
         if str(other.get("type")).endswith("labels"):
             raise WrongRecordError(f"a result has type {shown(other['type'])}, but regions of plain text are expected")
@@ -239,16 +224,12 @@ def _mentions(
         raise WrongRecordError(
             f"its regions are in {len(texts)} texts, {', '.join(sorted(texts))}, but one is expected"
         )
-    found = [(mention, is_forbidden(region)) for region in regions for mention in _region_mentions(region, problems)]
+    found = [mention for region in regions for mention in _region_mentions(region, problems)]
     more: Record = {OTHER_RESULTS: others} if others else {}
     for key, usual in (("from_name", "label"), ("to_name", "text")):
         if regions and isinstance(name := regions[0].get(key), str) and name != usual:
             more[key] = name
-    placed = _in_code_points([mention for mention, _ in found], text, unit, problems)
-    kept = [
-        mention for mention, (_, forbidden) in zip(placed, found, strict=True) if not marks.takes(mention, forbidden)
-    ]
-    return trimmed(kept, text, problems), more
+    return trimmed(_in_code_points(found, text, unit, problems), text, problems), more
 
 
 def _region_mentions(region: Record, problems: Problems) -> list[Mention]:
@@ -359,3 +340,85 @@ def _place(region: Record) -> tuple[int, int, float | None]:
 def _other_results(document: Document) -> list[Record]:
     others = document.metadata.get(OTHER_RESULTS)
     return [other for other in others if isinstance(other, dict)] if isinstance(others, list | tuple) else []
+
+
+def is_continuation(result: Mapping[str, Any], label: str) -> bool:
+    """Whether a result is a relation that joins two parts.
+
+    >>> is_continuation({"type": "relation", "from_id": "a", "to_id": "b", "labels": ["CONTINUES"]}, CONTINUES)
+    True
+    """
+    labels = result.get("labels")
+    return bool(label) and result.get("type") == "relation" and isinstance(labels, list) and label in labels
+
+
+def continuations(regions: Sequence[str], label: str) -> list[Record]:
+    """The relations between consecutive regions, given by id, of one mention."""
+    return [
+        {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": [label]}
+        for one, other in pairwise(regions)
+    ]
+
+
+def join_parts(mentions: Iterable[Mention], relations: Iterable[Record]) -> list[Mention]:
+    """Join mentions whose regions are linked by relations; the joined mention has the id of the first.
+
+    >>> parts = [Mention(0, 3, "cell", id="a"), Mention(4, 7, "X"), Mention(8, 13, "cell", id="b")]
+    >>> join_parts(parts, continuations(["a", "b"], CONTINUES))
+    [Mention(0, 13, 'cell', fragments=((0, 3), (8, 13))), Mention(4, 7, 'X')]
+    """
+    given = list(mentions)
+    groups = _groups({mention.id for mention in given if mention.id}, relations)
+    parts: dict[str, list[Mention]] = {}
+    for mention in given:
+        if mention.id in groups:
+            parts.setdefault(groups[mention.id], []).append(mention)
+    whole: list[Mention] = []
+    joined_parts: dict[str, dict[str, Mention]] = {}
+    for mention in given:
+        group = groups.get(mention.id)
+        if group is None:
+            whole.append(mention)
+            continue
+        if group not in joined_parts:
+            joined_parts[group] = _by_label(parts[group])
+        if (found := joined_parts[group].pop(mention.label, None)) is not None:
+            whole.append(found)
+    return whole
+
+
+def _groups(regions: set[str], relations: Iterable[Record]) -> dict[str, str]:
+    """For each region joined with others, the region that stands for its whole group."""
+    above: dict[str, str] = {}
+
+    def top(region: str) -> str:
+        while above.setdefault(region, region) != region:
+            above[region] = region = above[above[region]]  # shorter for the next one that asks
+        return region
+
+    for relation in relations:
+        ends = [str(relation.get(end)) for end in ("from_id", "to_id")]
+        for end in ends:
+            if end not in regions:
+                raise WrongRecordError(
+                    f"a relation joins the region {shown(end)}, but no mention has a region of this id"
+                )
+        above[top(ends[0])] = top(ends[1])
+    return {region: top(region) for region in above}
+
+
+def _by_label(parts: Sequence[Mention]) -> dict[str, Mention]:
+    """The mention of each label that these regions form; every region must have all the labels."""
+    by_label: dict[str, list[Mention]] = {}
+    for part in parts:
+        by_label.setdefault(part.label, []).append(part)
+    regions = len({part.id for part in parts})
+    if any(len(own) != regions for own in by_label.values()):
+        labels = ", ".join(sorted(by_label))
+        raise WrongRecordError(f"regions that are joined have the labels {labels}, but each needs the same")
+    return {label: _whole(sorted(own)) for label, own in by_label.items()}
+
+
+def _whole(own: Sequence[Mention]) -> Mention:
+    spans = joined(part.span for part in own)
+    return evolve(own[0], start=spans[0][0], end=spans[-1][1], fragments=spans)

@@ -16,7 +16,7 @@ Files = dict[str, bytes]
 """The files of a corpus by name."""
 OPTIONS: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = {
     "read": {
-        "brat": {"marks": (True, False, "Part,Never,Sure")},
+        "brat": {"marks": (True, False)},
         "four-lines": {"prefix": ("G#", "")},
         "genia-xml": {
             "types": ("five", "raw"),
@@ -44,13 +44,14 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = {
             "annotation": ("first", "all"),
             "offset_unit": ("auto", "codepoint", "utf16"),
             "text_key": ("text", "words", ""),
-            "marks": (True, False, "Part,Never,Sure"),
+            "marks": (True, False),
             "continues": ("CONTINUES", "GOES_ON"),
         },
         "docbin": {"spans_key": ("sc", "other")},
+        "doccano": {"marks": (True, False)},
     },
     "write": {
-        "brat": {"marks": (True, False, "Part,Never,Sure")},
+        "brat": {"marks": (True, False)},
         "four-lines": {"prefix": ("G#", "")},
         "conll2003": {"scheme": ("IOB1", "IOB2", "BIOES", "BILOU")},
         "columns": {
@@ -63,12 +64,12 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = {
         "w2ner": {"lines": (True, False)},
         "cnn-ner": {"style": ("cnn_ner", "spert")},
         "gliner": {"lines": (True, False)},
-        "doccano": {"key": ("label", "labels", "entities")},
+        "doccano": {"key": ("label", "labels", "entities"), "marks": (True, False)},
         "label-studio": {
             "results": ("annotations", "predictions"),
             "from_name": ("label", "ner"),
             "to_name": ("text", "words"),
-            "marks": (True, False, "Part,Never,Sure"),
+            "marks": (True, False),
             "continues": ("CONTINUES", "GOES_ON"),
         },
         "docbin": {"spans_key": ("sc", "other")},
