@@ -136,7 +136,7 @@ def test_rooms_are_checked_whatever_an_import_looks_like(text: str) -> None:
 # -- what baselines use ------------------------------------------------------------------------------------------------
 
 NOT_PUBLIC = {
-    "kernels.numerics": "MINUS_INFINITY finite log_sum",
+    "kernels.numbers": "MINUS_INFINITY finite log_sum",
     "kernels.transfer": "is_asynchronous",
     "structures.common": "ScoreTensors check_count check_no_nan check_possible check_scores draw entropy_term "
     "in_float64 in_sentence largest log_probability portions",

@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.config import Config
-from hyperspan.kernels.chain_dense import DenseLogPartition
-from hyperspan.kernels.chain_layout import ChainLayout
 from hyperspan.kernels.lstm import SpanLayout, run_in_one_launch
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.layers import SpanLSTM
@@ -23,7 +21,6 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 if DEVICE.type == "cpu" and not os.environ.get("TRITON_INTERPRET"):
     pytest.skip("there is no GPU, and TRITON_INTERPRET=1 is not set", allow_module_level=True)
 
-from hyperspan.kernels.triton_chains import DeviceLayout, log_partition, posteriors  # noqa: E402
 from hyperspan.kernels.triton_lstm import SpanStates  # noqa: E402
 from hyperspan.kernels.triton_spans import DeviceSpans  # noqa: E402
 
@@ -43,19 +40,6 @@ def assert_close(found: Tensor, expected: Tensor) -> None:
 def gradients(states: Tensor, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     weights = torch.linspace(-1, 1, states.numel(), device=DEVICE).view_as(states)
     return torch.autograd.grad((states * weights).sum(), inputs)
-
-
-@pytest.mark.parametrize(("lengths", "max_width"), CASES)
-def test_rows_stand_where_they_should(lengths: tuple[int, ...], max_width: int) -> None:
-    n = max(lengths)
-    expected, found = ChainLayout(lengths, n, max_width, DEVICE), DeviceLayout(lengths, n, max_width, DEVICE)
-    assert (found.counts, found.chains) == (expected.counts, expected.chains)
-    assert (found.starts.tolist(), found.widths.tolist()) == (expected.starts.tolist(), expected.widths.tolist())
-    for name in ("chain", "place", "going_on"):
-        assert torch.equal(getattr(found, name), getattr(expected, name))
-    for name in ("_chain_index", "_width_index", "_extend_index"):
-        one, other = getattr(found, name), getattr(expected, name)
-        assert one.shape == other.shape and torch.equal(one.kept, other.kept) and torch.equal(one.back, other.back)
 
 
 @pytest.mark.parametrize(("lengths", "max_width"), CASES)
@@ -109,24 +93,3 @@ def test_word_states_and_gradients(hidden: int) -> None:
     inputs = (rows, *layer.parameters())
     for one, other in zip(gradients(found, inputs), gradients(expected, inputs), strict=True):
         assert_close(one, other)
-
-
-@pytest.mark.parametrize(("lengths", "max_width"), CASES)
-def test_log_partitions_and_posteriors(lengths: tuple[int, ...], max_width: int) -> None:
-    torch.manual_seed(0)
-    shape, m = (len(lengths), max(lengths)), 3
-    shapes = [(*shape, m), (*shape, m), (*shape, max_width - 1, m), (*shape, max_width, m)]
-    scores = [torch.randn(each, dtype=torch.float64) for each in shapes]
-    scores[3][0, 0, :1] = -torch.inf
-    scores[3][-1, -1, 1:] = torch.nan  # padding
-    known = torch.tensor(lengths)
-    followed = [tensor.requires_grad_() for tensor in scores]
-    expected = DenseLogPartition.apply(*followed, known)
-    gradient = torch.randn_like(expected)
-    theirs = torch.autograd.grad((expected * gradient).sum(), followed)
-    absent, present, extend, close = (tensor.detach().to(DEVICE) for tensor in scores)
-    found = log_partition(absent, present, extend, close, known.to(DEVICE))
-    torch.testing.assert_close(found.cpu(), expected.detach())
-    ours = posteriors(absent, present, extend, close, known.to(DEVICE), found, gradient.to(DEVICE))
-    for one, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one.cpu(), other)

@@ -13,12 +13,11 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encode import PartScores, ScoreArrays
+from hyperspan.kernels.encode import PartScores
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
-from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from tests.baselines.cases_cascaded import cascaded_cases
 from tests.baselines.cases_linear_chain import linear_chain_cases
 from tests.baselines.cases_mention_hypergraph import mention_hypergraph_cases
@@ -158,9 +157,9 @@ def over_arrays(case: Case) -> Case:
         for sentence, length in enumerate(case.lengths):
             array[sentence, length:] = math.nan
     if case.longer is None:
-        made: Any = ArrayHypergraph(ScoreArrays(*arrays), case.lengths)
+        made: Any = SegmentalHypergraph(EdgeScores(*arrays), case.lengths)
     else:
-        first, parts = ScoreArrays(*arrays[:4]), PartScores(*arrays[4:])
+        first, parts = EdgeScores(*arrays[:4]), PartScores(*arrays[4:])
         made = DiscontinuousArrayHypergraph(first, parts, case.lengths, case.vectorised.parts)
     return replace(case, vectorised=OverArrays(made))
 

@@ -183,7 +183,7 @@ def joint(tensors: Tensors, lengths: Any) -> JointSegmentalHypergraph:
 
 
 def edge_values(distribution: SegmentalHypergraph) -> list[Tensor]:
-    return [distribution.node_marginals, *distribution.edge_marginals.tensors().values()]
+    return list(distribution.edge_marginals.tensors().values())
 
 
 def segmental_sets(distribution: SegmentalHypergraph) -> list[list[Any]]:

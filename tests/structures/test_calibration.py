@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,37 +13,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import kernels
-from hyperspan.kernels.encode import PartScores, ScoreArrays
-from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
+from hyperspan.kernels.encode import PartScores
+from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.mentions import AnyMention
-from hyperspan.structures.segmental_arrays import ArrayHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from tests.structures.cases import edge_scores
 
 
-def random_arrays(lengths: list[int], c: int, m: int, *, tied: bool, seed: int) -> ArrayHypergraph:
+def random_arrays(lengths: list[int], c: int, m: int, *, tied: bool, seed: int) -> SegmentalHypergraph:
     """In float32; padding holds what must not matter."""
     scores = edge_scores((len(lengths), max(lengths), c, m), torch.float32, seed, 2.0, 0.0, untied=not tied)
     for tensor in scores.tensors().values():
         for sentence, length in enumerate(lengths):
             tensor[sentence, length:] = math.nan
-    return ArrayHypergraph(ScoreArrays(*(tensor.numpy() for tensor in scores.tensors().values())), lengths)
+    return SegmentalHypergraph(EdgeScores(*(tensor.numpy() for tensor in scores.tensors().values())), lengths)
 
 
-def applied(array: ArrayHypergraph, calibration: TypeCalibration) -> tuple[ScoreArrays, list[int], np.ndarray | None]:
+def applied(
+    array: SegmentalHypergraph, calibration: TypeCalibration
+) -> tuple[EdgeScores, list[int], np.ndarray | None]:
     """The calibrated scores, the lengths and the best mentions; the scores of I edges come divided."""
-    extend, close, branch = (
-        None if part is None else (part / calibration.temperatures).astype(np.float32) for part in array.scores[2:]
-    )
-    given = ScoreArrays(*array.scores[:2], extend, close, branch)  # type: ignore[arg-type]
+    divided = array.scores.map(lambda part: (part / calibration.temperatures).astype(np.float32))
+    given = replace(divided, absent=array.scores.absent, present=array.scores.present)
     scores, best = calibration.apply(calibration.temper(given), array.lengths)
     return scores, array.lengths, best
 
 
-def calibrated(array: ArrayHypergraph, calibration: TypeCalibration) -> ArrayHypergraph:
+def calibrated(array: SegmentalHypergraph, calibration: TypeCalibration) -> SegmentalHypergraph:
     scores, lengths, _ = applied(array, calibration)
-    return ArrayHypergraph(scores, lengths)
+    return SegmentalHypergraph(scores, lengths)
 
 
 def drawn(m: int, seed: int) -> TypeCalibration:
@@ -74,7 +74,7 @@ def test_calibration_keeps_the_most_probable_sets(lengths: list[int], c: int, m:
     array = random_arrays(lengths, c, m, tied=tied, seed=seed)
     found = calibrated(array, drawn(m, seed))
     assert found.argmax() == array.argmax()
-    assert ArrayHypergraph(*applied(array, drawn(m, seed))).argmax() == array.argmax()  # as the runtime makes it
+    assert SegmentalHypergraph(*applied(array, drawn(m, seed))).argmax() == array.argmax()  # as the runtime makes it
     assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
 
 
@@ -123,7 +123,7 @@ def both(
     for tensor in tensors[1:]:
         tensor[torch.rand(tensor.shape, generator=generator) < 0.1] = -math.inf
     arrays = [tensor.numpy() for tensor in tensors]
-    array = DiscontinuousArrayHypergraph(ScoreArrays(*arrays[:4]), PartScores(*arrays[4:]), lengths, parts)
+    array = DiscontinuousArrayHypergraph(EdgeScores(*arrays[:4]), PartScores(*arrays[4:]), lengths, parts)
     return array, DiscontinuousHypergraph(DiscontinuousScores(*tensors), lengths, parts)
 
 

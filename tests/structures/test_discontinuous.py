@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encode import PartScores, ScoreArrays
+from hyperspan.kernels.encode import PartScores
 from hyperspan.kernels.menu_arrays import run_menus
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks, inside
@@ -40,7 +40,7 @@ GAP: Any = (0, 4, 0, ((0, 1), (3, 4)))
 
 def over_arrays(scores: DiscontinuousScores, lengths: list[int], parts: int) -> DiscontinuousArrayHypergraph:
     given = [tensor.numpy() for tensor in scores.tensors().values()]
-    return DiscontinuousArrayHypergraph(ScoreArrays(*given[:4]), PartScores(*given[4:]), lengths, parts)
+    return DiscontinuousArrayHypergraph(EdgeScores(*given[:4]), PartScores(*given[4:]), lengths, parts)
 
 
 def gap_case(limits: Limits, seed: int, n: int = 4, m: int = 1, impossible: float = 0.1):

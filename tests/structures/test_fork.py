@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from hyperspan.kernels import chains
+from hyperspan.kernels import transfer
 from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph, SegmentalHypergraph, joint_kbest
 from hyperspan.structures.distribution import Distribution
 
@@ -25,9 +25,8 @@ def joint(groups: list[list[int]]) -> JointSegmentalHypergraph:
 
 
 CASES: dict[str, tuple[Any, str, Callable[[], Distribution], Callable[[Any], Any]]] = {
-    "layout": (chains, "layout_of", segmental, lambda one: one.entropy),
-    "room": (chains, "lengths_on", lambda: joint([[0, 1]]), lambda one: one.log_partition),
-    "chains": (joint_kbest, "packed_chains", lambda: joint([[0], [1]]), lambda one: one.topk(3)),
+    "room": (transfer, "lengths_on", lambda: joint([[0, 1]]), lambda one: one.log_partition),
+    "chains": (joint_kbest.Chains, "of", lambda: joint([[0], [1]]), lambda one: one.topk(3)),
 }
 """What is computed first (a function of a module), a distribution, and a value that needs it."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
-from hyperspan.structures.risk import best_expected_f1
 from tests.structures.cases import STRUCTURES, edge_scores
 
 
@@ -34,9 +34,12 @@ def test_expected_f1_when_every_word_may_be_a_mention() -> None:
 
 def test_expected_f1_may_want_more_mentions_than_any_set_has() -> None:
     """Exactly one of many mentions is there, each as likely: naming all of them is better than naming one."""
-    joint = torch.zeros(2, 50, dtype=torch.float64)
-    joint[1] = 1 / 50
-    value, chosen = best_expected_f1(joint, empty=0.0)
+    start, wide = torch.zeros(1, 50, 1), torch.zeros(1, 50, 50, 1)
+    scores = EdgeScores(start, start - math.inf, wide[:, :, 1:] - math.inf, wide - math.inf)
+    scores.absent[0, 0], scores.present[0, 0] = -math.inf, 0.0
+    scores.close[0, 0], scores.extend[0, 0] = 0.0, 0.0
+    untied = replace(scores, branch=torch.full_like(scores.extend, -math.inf))
+    [(chosen, value)] = SegmentalHypergraph(untied, [50]).max_expected_f1()
     assert len(chosen) == 50 and math.isclose(value, 2 / 51, rel_tol=1e-9)
 
 

@@ -12,12 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encode import ScoreArrays
-from hyperspan.structures import EdgeScores, SegmentalHypergraph, segmental_kbest
+from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.structures.graphs import hyperpaths
 from hyperspan.structures.places import rows_of_sets
-from hyperspan.structures.segmental_arrays import ArrayHypergraph
-from hyperspan.structures.segmental_kbest import chain_alternatives
 from tests.structures.brute_force import all_mentions
 from tests.structures.cases import STRUCTURES, edge_scores, segmental_case
 
@@ -30,12 +27,12 @@ def random_scores(
 
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
-def test_edge_and_node_marginals(data: st.DataObject) -> None:
+def test_edge_marginals_are_those_of_the_hypergraph(data: st.DataObject) -> None:
     case = data.draw(STRUCTURES["segmental"])
-    edges, nodes = case.vectorised.edge_marginals, case.vectorised.node_marginals
+    edges = SegmentalHypergraph(case.vectorised.scores.untied(), case.lengths).edge_marginals
     assert edges.branch is not None
     for sentence, explicit in enumerate(case.explicit):
-        seen: dict[str, dict[tuple[int, ...], float]] = {name: {} for name in ("X", "I", "IX", "II", "IXI", "node")}
+        seen: dict[str, dict[tuple[int, ...], float]] = {name: {} for name in ("X", "I", "IX", "II", "IXI")}
         total = case.brute[sentence].log_partition
         for path in hyperpaths(explicit.graph):
             weights = [explicit.weights(edge) for edge in path]
@@ -47,9 +44,7 @@ def test_edge_and_node_marginals(data: st.DataObject) -> None:
                 if symbol in "TI":
                     table = seen[tail if symbol == "T" else "I" + tail]
                     table[place] = table.get(place, 0.0) + probability
-                if symbol == "I":
-                    seen["node"][place] = seen["node"].get(place, 0.0) + probability
-        tensors = zip(seen, (edges.absent, edges.present, edges.close, edges.extend, edges.branch, nodes), strict=True)
+        tensors = zip(seen, (edges.absent, edges.present, edges.close, edges.extend, edges.branch), strict=True)
         for name, tensor in tensors:
             expected = torch.zeros_like(tensor[sentence])
             for place, probability in seen[name].items():
@@ -60,53 +55,34 @@ def test_edge_and_node_marginals(data: st.DataObject) -> None:
 @pytest.mark.parametrize("untied", [False, True])
 def test_gradient_of_log_partition_is_the_edge_marginals(untied: bool) -> None:
     scores = random_scores(2, 4, 3, 2, untied=untied)
-    tensors = [tensor.requires_grad_() for tensor in (scores.absent, scores.present, scores.extend, scores.close)]
+    tensors = [tensor.requires_grad_() for tensor in scores.tensors().values()]
     distribution = SegmentalHypergraph(scores, [4, 2])
-    absent, present, extend, close = torch.autograd.grad(distribution.log_partition.sum(), tensors)
-    edges = distribution.edge_marginals
-    assert edges.branch is not None
-    torch.testing.assert_close(absent, edges.absent)
-    torch.testing.assert_close(present, edges.present)
-    if untied:
-        torch.testing.assert_close(extend, edges.extend)
-        torch.testing.assert_close(close, edges.close)
-    else:
-        torch.testing.assert_close(extend, edges.extend + edges.branch)
-        torch.testing.assert_close(close, distribution.marginals)
+    found = torch.autograd.grad(distribution.log_partition.sum(), tensors)
+    for one, other in zip(found, distribution.edge_marginals.tensors().values(), strict=True):
+        torch.testing.assert_close(one, other)
 
 
-def test_topk_expands_no_more_chains_than_can_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the 300 chains of a sentence, those with the k - 1 smallest first steps; and what it takes them for is
-    right."""
-    expanded: list[int] = []
+def test_topk_opens_no_more_chains_than_can_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the 300 chains of a sentence, those of the best set and the k - 1 nearest others."""
+    opened: list[int] = []
+    alternatives = SegmentalHypergraph.alternatives
 
-    def counting(absent: float, longest: np.ndarray, also: np.ndarray, k: int) -> Any:
-        expanded.append(len(longest))
-        return chain_alternatives(absent, longest, also, k)
+    def counted(self: Any, sentence: int, units: np.ndarray, k: int) -> Any:
+        opened.append(len(units))
+        return alternatives(self, sentence, units, k)
 
-    monkeypatch.setattr(segmental_kbest, "chain_alternatives", counting)
+    monkeypatch.setattr(SegmentalHypergraph, "alternatives", counted)
     distribution = SegmentalHypergraph(random_scores(1, 60, 60, 5), [60])
-    ranked = distribution.topk(20)[0]
-    assert len(expanded) == 19
+    ranked, present = distribution.topk(20)[0], {(one[0], one[2]) for one in distribution.argmax()[0]}
+    assert opened == [len(present) + min(19, 300 - len(present))]
     more = distribution.topk(60)[0]
     assert [value for _, value in ranked] == [value for _, value in more[:20]]
     for mentions, value in ranked:
         assert math.isclose(distribution.log_prob([mentions]).item(), value, abs_tol=1e-9)
 
 
-@pytest.mark.parametrize("branched", [False, True])
-def test_topk_does_not_depend_on_how_many_starts_are_looked_at_together(
-    branched: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scores = random_scores(3, 9, 6, 2)
-    scores = scores.untied() if branched else scores
-    together = SegmentalHypergraph(scores, [9, 4, 0]).topk(50)
-    monkeypatch.setattr(segmental_kbest, "PORTION", 1)
-    assert SegmentalHypergraph(scores, [9, 4, 0]).topk(50) == together
-
-
-def over_arrays(scores: EdgeScores, lengths: list[int]) -> ArrayHypergraph:
-    return ArrayHypergraph(ScoreArrays(*(tensor.numpy() for tensor in scores.tensors().values())), lengths)
+def over_arrays(scores: EdgeScores, lengths: list[int]) -> SegmentalHypergraph:
+    return SegmentalHypergraph(EdgeScores(*(tensor.numpy() for tensor in scores.tensors().values())), lengths)
 
 
 @pytest.mark.parametrize("made", [SegmentalHypergraph, over_arrays])
@@ -114,7 +90,7 @@ def test_what_is_impossible_is_named_by_start_and_type(made: Callable[[EdgeScore
     scores = random_scores(2, 2, 2, 1)
     scores.absent[1, 0], scores.present[1, 0] = -math.inf, -math.inf
     words = made(scores, [2, 2])
-    for decode in (words.argmax, words.sample, *([words.max_expected_f1] if made is SegmentalHypergraph else [])):
+    for decode in (words.argmax, words.sample, words.max_expected_f1):
         with pytest.raises(ValueError, match="sentence 1 has no possible mention set: for start 0 and type 0"):
             decode()
     scores.close[0, 1, 0, 0] = math.nan

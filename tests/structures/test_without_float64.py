@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from hyperspan.structures import common
+from hyperspan.kernels import numbers
 from hyperspan.structures.distribution import Distribution
 from tests.structures.subjects import SUBJECTS
 
@@ -92,7 +92,7 @@ USED = {
 @pytest.mark.parametrize(("case", "name"), [(case, name) for case, names in USED.items() for name in names])
 def test_structures_answer_without_float64(case: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = torch.device("cpu")
-    monkeypatch.setattr(common, "float64_device", lambda device: cpu if device == DEVICE else device)
+    monkeypatch.setattr(numbers, "float64_device", lambda device: cpu if device == DEVICE else device)
     subject, answer = SUBJECTS[case], ANSWERS[name]
     tensors = subject.random(2, max(LENGTHS), 2, torch.float32)
     wanted = answer(subject.build(tensors, LENGTHS))

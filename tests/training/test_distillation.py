@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.compact import compact
-from hyperspan.structures import cross_entropy
+from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.scores import mean_scores
 from hyperspan.training.data import read_sentences
 from hyperspan.training.distillation import (
@@ -121,7 +122,8 @@ def test_the_loss_mixes_that_of_the_teacher_with_that_of_gold_mentions(place: Pa
     found = objective.loss(part, None).values
     gold = student.loss(part.sentences).values
     with torch.no_grad():
-        taught = cross_entropy(student(part.batch), teacher(teacher.collate(part.sentences)), part.batch.lengths)
+        of = partial(SegmentalHypergraph, lengths=part.batch.lengths)
+        taught = of(student(part.batch)).cross_entropy(of(teacher(teacher.collate(part.sentences))))
     torch.testing.assert_close(found[:2], 0.25 * gold[:2] + 0.75 * taught[:2])
     torch.testing.assert_close(found[2:], taught[2:])
 
@@ -191,7 +193,8 @@ def test_a_student_with_vectors_of_its_own_learns_from_the_mean_of_several_teach
     found = objective.loss(part, None).values
     kinds = torch.tensor([teachers[0].labels.index(label) for label in taught.labels])
     scores = [one(one.collate(sentences)).map(lambda tensor: tensor[..., kinds]) for one in teachers]
-    torch.testing.assert_close(found, cross_entropy(taught(part.batch), mean_scores(scores), part.batch.lengths))
+    of = partial(SegmentalHypergraph, lengths=part.batch.lengths)
+    torch.testing.assert_close(found, of(taught(part.batch)).cross_entropy(of(mean_scores(scores))))
 
 
 def test_a_student_copies_the_words_of_a_teacher_with_a_pretrained_encoder(

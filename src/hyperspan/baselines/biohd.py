@@ -30,7 +30,7 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY, log_sum
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Outputs, Setting
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.discontinuous_limits import Limits

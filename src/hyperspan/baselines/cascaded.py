@@ -17,7 +17,7 @@ from torch.func import vmap
 from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, outermost, tags_of
 from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import ScoreTensors, check_count, check_scores

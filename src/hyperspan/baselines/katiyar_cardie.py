@@ -39,7 +39,7 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.baselines.readings import Reading, pairs_of
 from hyperspan.config import MOST_UNITS, Config, KindOptions, key
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.mentions import AnyMention

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, log_sum
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions, key
-from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY, log_sum
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
 from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability

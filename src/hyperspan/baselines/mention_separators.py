@@ -21,7 +21,7 @@ from torch.nn.functional import pad
 from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions, key
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, log_sum
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import (

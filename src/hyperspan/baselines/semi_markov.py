@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import INITIAL_MENTION_BIAS, Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, Mention, MentionSet, PartialMarks
 from hyperspan.structures.common import ScoreTensors, check_scores

@@ -46,7 +46,7 @@ from torch.nn.utils.rnn import PackedSequence
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model
 from hyperspan.structures import Loss, Mention, MentionSet

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from hyperspan.baselines.semi_markov import SegmentScorer, SegmentScores
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities
 from hyperspan.structures import Distribution, Mention, MentionSet
 from hyperspan.structures.common import check_scores

@@ -1,8 +1,7 @@
 """Choose, report and force the implementation that runs. Needs neither torch nor NumPy.
 
 ============  ==========================================================================================
-reference     plain PyTorch, on any device, for any numbers; what the others are tested against
-dense         PyTorch in few large operations over padding, which suits GPUs
+reference     plain PyTorch or NumPy, on any device, for any numbers; what the others are tested against
 c             compiled libraries, for CPUs
 triton        kernels compiled when first used, for NVIDIA GPUs
 ============  ==========================================================================================
@@ -25,16 +24,15 @@ from hyperspan.errors import InputError, is_installed
 from hyperspan.kernels import libraries
 
 VARIABLE = "HYPERSPAN_KERNELS"
-IMPLEMENTATIONS = ("c", "triton", "dense", "reference")
+IMPLEMENTATIONS = ("c", "triton", "reference")
 """Best first; the last supports everything."""
 COMPUTATIONS = {
     "word_lstm": ("c", "triton", "reference"),
     "span_lstm": ("c", "triton", "reference"),
     "layout": ("triton", "reference"),
-    "log_partition": ("c", "triton", "dense", "reference"),
-    "marginals": ("c", "dense", "reference"),
-    "argmax": ("c", "dense", "reference"),
-    "joint": ("c", "dense", "reference"),
+    "log_partition": ("c", "reference"),
+    "argmax": ("c", "reference"),
+    "joint": ("c", "reference"),
     "menus": ("c", "reference"),
     "encoder": ("c", "reference"),
     "tokens": ("c", "reference"),
@@ -46,7 +44,7 @@ COMPUTATIONS = {
 only on CPUs, and their reference is NumPy or plain Python.
 """
 ON_CPUS_ALONE = ("menus", "tokens", "look_up")
-PREFERRED = {"cpu": ("c",), "cuda": ("triton", "dense")}
+PREFERRED = {"cpu": ("c",), "cuda": ("triton",)}
 """The implementations worth running on a device, besides the reference."""
 BATCH_ENTRIES = 40_000
 """The size of an inference batch, sentences × words × widths: small enough for caches and for models that need much
@@ -104,9 +102,9 @@ def forced() -> Forced | None:
 def environment() -> dict[str, str]:
     """The environment variable that makes another process choose as this context does; empty if nothing is forced.
 
-    >>> with only("c", "dense"):
+    >>> with only("c", "triton"):
     ...     environment()
-    {'HYPERSPAN_KERNELS': 'c,dense'}
+    {'HYPERSPAN_KERNELS': 'c,triton'}
     """
     allowed = forced()
     return {} if allowed is None else {VARIABLE: ",".join(allowed.names) or "reference"}
@@ -189,8 +187,8 @@ def obstacle(computation: str, name: str, device: str, allowed: Forced | None) -
 def report() -> dict[str, Any]:
     """For each device and computation, the implementation that runs, and why each other one does not.
 
-    The tensors may still rule one out: C supports LSTMs only in float32; Triton supports LSTMs of up to 512 units and
-    chains with tied scores.
+    The tensors may still rule one out: C supports LSTMs only in float32; Triton supports LSTMs of up to 512
+    units.
 
     >>> report()["devices"]["cpu"]["word_lstm"]["others"]["triton"]
     'runs only on NVIDIA GPUs'

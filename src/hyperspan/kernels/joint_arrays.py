@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.chain_arrays import chain_function, check_memory
+from hyperspan.kernels.chains import chain_function, check_memory
 from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address
 from hyperspan.kernels.threads import thread_count
 

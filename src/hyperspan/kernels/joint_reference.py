@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn.functional import pad
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, log_sum
 
 PORTION = 2**26
 """The number of local choices (all rows and widths) to process at once."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.chain_arrays import ENTRIES_A_THREAD, chain_function, check_memory
+from hyperspan.kernels.chains import ENTRIES_A_THREAD, chain_function, check_memory
 from hyperspan.kernels.libraries import address
 from hyperspan.kernels.threads import thread_count
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -46,3 +47,27 @@ def to_device(arrays: Sequence[np.ndarray], device: torch.device | str) -> list[
         first += array.size
     parts = together.to(device, non_blocking=True).long().split([array.size for array in arrays])
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
+
+
+def lengths_on(lengths: Sequence[int], device: torch.device) -> Tensor:
+    """(B,): the lengths on a device, copied once for all computations on a batch."""
+    return _lengths_on(tuple(lengths), device, stream_of(device))
+
+
+@lru_cache(maxsize=STREAMS)
+def _lengths_on(lengths: tuple[int, ...], device: torch.device, _stream: int) -> Tensor:
+    with torch.inference_mode(False):
+        return to_device([np.array(lengths, dtype=np.int64)], device)[0]
+
+
+def spans_inside(lengths: Sequence[int], n: int, widths: int, device: torch.device) -> Tensor:
+    """(B, n, widths, 1): which spans are inside their sentence, kept as the lengths are."""
+    return _spans_inside(tuple(lengths), n, widths, device, stream_of(device))
+
+
+@lru_cache(maxsize=4 * STREAMS)
+def _spans_inside(lengths: tuple[int, ...], n: int, widths: int, device: torch.device, _stream: int) -> Tensor:
+    with torch.inference_mode(False):
+        start, width = torch.arange(n, device=device), torch.arange(widths, device=device)
+        room = lengths_on(lengths, device)[:, None] - start  # (B, n)
+        return (width < room[:, :, None]).unsqueeze(3)

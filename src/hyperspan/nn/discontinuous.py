@@ -25,8 +25,8 @@ from hyperspan.runtime.kinds import check_gaps
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.discontinuous_scores import DiscontinuousScores, with_margin
-from hyperspan.structures.losses import Loss
+from hyperspan.structures.discontinuous_scores import DiscontinuousScores
+from hyperspan.structures.losses import Loss, starts_of, with_margin
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.scores import EdgeScores
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -131,6 +131,7 @@ class DiscontinuousScorer(Scorer):
     ) -> Loss:
         kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
         if marks is None and self.config.training.softmax_margin:
-            scores = with_margin(scores, kept, self.config.training.beta)
+            starts = starts_of(kept, scores.absent)
+            scores = with_margin(scores, starts, self.config.training.beta)
         values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
-from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
@@ -26,7 +24,7 @@ from hyperspan.structures import (
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
-from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_bias, chain_leads
+from hyperspan.structures.segmental_calibration import TypeCalibration
 
 
 class SegmentalScorer(Scorer):
@@ -93,16 +91,7 @@ class SegmentalScorer(Scorer):
     def calibrated(self, scores: EdgeScores, lengths: Sequence[int], calibration: TypeCalibration) -> EdgeScores:
         inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
         scores = scores.map(lambda tensor: tensor * inverse)
-        rows = self.distribution(scores, lengths).best_rows().astype(np.int64)
-        present = scores.present + scores.present.new_tensor(calibration.biases)
-        if len(rows):
-            sentence, start, _, kind = torch.from_numpy(rows).to(present.device).T
-            arrays = {name: tensor[sentence, start, ..., kind] for name, tensor in scores.tensors().items()}
-            chains = ScoreArrays(**{name: tensor.detach().cpu().numpy() for name, tensor in arrays.items()})
-            leads = chain_leads(chains, np.array(lengths)[rows[:, 0]] - rows[:, 1])
-            allowed = present.new_tensor(allowed_bias(calibration.biases[rows[:, 3]], leads))
-            present[sentence, start, kind] = scores.present[sentence, start, kind] + allowed
-        return replace(scores, present=present)
+        return calibration.apply(scores, lengths)[0]
 
     def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
         return SegmentalHypergraph(scores, lengths)

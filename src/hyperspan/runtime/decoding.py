@@ -53,10 +53,10 @@ def decode(
 
     The labels of constraints are those of the model; found mentions have the labels under which they are reported.
 
-    >>> from hyperspan.structures.segmental_arrays import ArrayHypergraph, ScoreArrays
+    >>> from hyperspan.structures import EdgeScores, SegmentalHypergraph
     >>> zeros = np.zeros((1, 1, 1))
-    >>> scores = ScoreArrays(zeros, zeros + 1, np.zeros((1, 1, 0, 1)), np.zeros((1, 1, 1, 1)))
-    >>> [found] = decode(ArrayHypergraph(scores, [1]), ["name"], DecodingOptions(types=(0,), top_k=2))
+    >>> scores = EdgeScores(zeros, zeros + 1, np.zeros((1, 1, 0, 1)), np.zeros((1, 1, 1, 1)))
+    >>> [found] = decode(SegmentalHypergraph(scores, [1]), ["name"], DecodingOptions(types=(0,), top_k=2))
     >>> [(mention.label, round(mention.probability, 3)) for mention in found.mentions]
     [('name', 0.731)]
     >>> [(round(probability, 3), len(mentions)) for probability, mentions in found.sets]

@@ -11,10 +11,11 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encode import BESIDE, GapLimits, PartScores, ScoreArrays
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
-from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
 
-ArrayDistribution = ArrayHypergraph | DiscontinuousArrayHypergraph
+ArrayDistribution = SegmentalHypergraph[np.ndarray] | DiscontinuousArrayHypergraph
 
 
 def check_gaps(config: Config) -> None:
@@ -88,11 +89,12 @@ class SegmentalKind:
         parts: PartScores | None,
         lengths: Sequence[int],
         calibration: TypeCalibration | None,
-    ) -> ArrayHypergraph:
+    ) -> SegmentalHypergraph[np.ndarray]:
+        edges = EdgeScores(*scores)
         if calibration is None:
-            return ArrayHypergraph(scores, lengths)
-        scores, best = calibration.apply(calibration.temper(scores), lengths)
-        return ArrayHypergraph(scores, lengths, best)
+            return SegmentalHypergraph(edges, lengths)
+        edges, best = calibration.apply(calibration.temper(edges), lengths)
+        return SegmentalHypergraph(edges, lengths, best)
 
 
 class DiscontinuousKind:
@@ -123,10 +125,11 @@ class DiscontinuousKind:
         calibration: TypeCalibration | None,
     ) -> DiscontinuousArrayHypergraph:
         parts = PartScores(scores.close, scores.close, scores.close) if parts is None else parts  # of no words
+        edges = EdgeScores(*scores)
         if calibration is None:
-            return DiscontinuousArrayHypergraph(scores, parts, lengths, config.discontinuous.parts)
-        scores = calibration.temper(scores)
-        return DiscontinuousArrayHypergraph(scores, parts, lengths, config.discontinuous.parts).calibrated(calibration)
+            return DiscontinuousArrayHypergraph(edges, parts, lengths, config.discontinuous.parts)
+        edges = calibration.temper(edges)
+        return DiscontinuousArrayHypergraph(edges, parts, lengths, config.discontinuous.parts).calibrated(calibration)
 
 
 SERVED_KINDS: dict[str, ServedKind] = {"segmental": SegmentalKind(), "discontinuous": DiscontinuousKind()}

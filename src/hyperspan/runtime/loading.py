@@ -58,7 +58,7 @@ def load(
 
 def kernels_obstacle() -> str | None:
     """Return why the C kernels do not run on the CPU; None if they do."""
-    for computation in ("encoder", "marginals", "argmax"):
+    for computation in ("encoder", "argmax"):
         if choose(computation, "cpu") != "c":
             return obstacle(computation, "c", "cpu", forced()) or "is not allowed"
     return None

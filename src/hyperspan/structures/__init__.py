@@ -1,6 +1,7 @@
 """Exact probability distributions over sets of mentions. Nothing here depends on text or neural networks.
 
-Names load on first use: distributions need torch; mention sets and `graphs` do not.
+Names load on first use: distributions over tensors need torch; those over NumPy arrays, mention sets and `graphs` do
+not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ _HOME = {
     "NotSupportedError": "mentions",
     "PartialMarks": "constraints",
     "SegmentalHypergraph": "segmental",
-    "cross_entropy": "teaching",
     "negative_log_likelihood": "losses",
     "softmax_margin": "losses",
 }
@@ -40,7 +40,6 @@ __all__ = [
     "NotSupportedError",
     "PartialMarks",
     "SegmentalHypergraph",
-    "cross_entropy",
     "negative_log_likelihood",
     "softmax_margin",
 ]
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     from hyperspan.structures.mentions import Mention, MentionSet, NotSupportedError
     from hyperspan.structures.scores import EdgeScores
     from hyperspan.structures.segmental import SegmentalHypergraph
-    from hyperspan.structures.teaching import cross_entropy
 
 
 def __getattr__(name: str) -> Any:

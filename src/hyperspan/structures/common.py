@@ -2,79 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite
+from hyperspan.kernels.numbers import in_float64 as in_float64
+from hyperspan.structures.scores import Scores as ScoreTensors  # noqa: F401
+from hyperspan.structures.scores import check_scores as check_scores
+from hyperspan.structures.units import check_count as check_count
 
 PORTION_OF_WAYS = 2**22
 """The most alternatives that `topk` compares at one place; it batches as many sentences as that allows."""
-
-
-class ScoreTensors:
-    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of tensors; None means not
-    given."""
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors that are given, by name."""
-        return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
-
-    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """The same scores with a function applied to each tensor."""
-        return type(self)(**{name: function(tensor) for name, tensor in self.tensors().items()})
-
-    def __truediv__(self, temperature: float) -> Self:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; the ranking stays."""
-        return self.map(lambda tensor: tensor / temperature)
-
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Move or convert these scores; takes the arguments of :meth:`torch.Tensor.to`."""
-        return self.map(lambda tensor: tensor.to(*args, **kwargs))
-
-    def in_float64(self) -> Self:
-        """These scores in float64, on the CPU if their device has no such numbers."""
-        return self.map(in_float64)
-
-
-def in_float64(tensor: Tensor) -> Tensor:
-    """The tensor in float64, on the CPU if its device has no such numbers."""
-    return tensor.to(float64_device(tensor.device), torch.float64)
-
-
-def float64_device(device: torch.device) -> torch.device:
-    """The device on which to compute in float64: Apple's GPUs cannot.
-
-    >>> float64_device(torch.device("mps")), float64_device(torch.device("cuda"))
-    (device(type='cpu'), device(type='cuda'))
-    """
-    return torch.device("cpu") if device.type == "mps" else device
-
-
-def check_scores(tensors: dict[str, Tensor], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Raise an error unless the tensors have these shapes, and all are float32 or all float64, on one device."""
-    leader, standard = next(iter(tensors.items()))
-    for name, tensor in tensors.items():
-        if tuple(tensor.shape) != shapes[name]:
-            raise ValueError(
-                f"expected {name} of shape {shapes[name]} beside {leader} {tuple(standard.shape)}, got {tuple(tensor.shape)}"
-            )
-        if tensor.dtype not in (torch.float32, torch.float64):
-            raise ValueError(
-                f"expected float32 or float64 scores, got {name} in {tensor.dtype}: convert it, for example with .float()"
-            )
-        if (tensor.dtype, tensor.device) != (standard.dtype, standard.device):
-            raise ValueError(
-                f"expected all scores with {leader}'s dtype and device, {standard.dtype} on {standard.device}, "
-                f"got {name} in {tensor.dtype} on {tensor.device}: move it with .to()"
-            )
-
-
-def check_count(k: int) -> None:
-    if k < 0:
-        raise ValueError(f"expected k >= 0, got {k}")
 
 
 def check_possible(value: Tensor) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.kernels import chains
-from hyperspan.kernels.encode import ScoreArrays
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.kernels import transfer
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, widened
 from hyperspan.structures.common import check_count, check_no_nan, in_float64
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous_calibration import AllowedBiases, allowed_biases
@@ -39,13 +38,12 @@ from hyperspan.structures.discontinuous_scores import (
     mean_scores,
     part_rows,
 )
-from hyperspan.structures.distribution import Distribution, check_types
+from hyperspan.structures.distribution import Distribution, check_types, places_above, places_at
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
-from hyperspan.structures.places import Places, places_above, places_at, with_discontinuous
-from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of
+from hyperspan.structures.places import Places, with_discontinuous
+from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of, path_scores, without_expected
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
-from hyperspan.structures.teaching import widened, without_expected
 
 """One collection of mentions, contiguous or discontinuous, for each sentence of a batch."""
 """Such mentions, or a boolean mask (B, n, c, m) for contiguous ones."""
@@ -92,7 +90,7 @@ class DiscontinuousHypergraph(Distribution):
 
     @property
     def _lengths_there(self) -> Tensor:
-        return chains.lengths_on(self.lengths, self.scores.close.device)
+        return transfer.lengths_on(self.lengths, self.scores.close.device)
 
     @property
     def _inside(self) -> DiscontinuousScores:
@@ -111,7 +109,7 @@ class DiscontinuousHypergraph(Distribution):
     def _chains(self, known: Known | None = None) -> Tensor:
         """(B, n, m): the log-partition of each chain, all mentions of a type that begin at a word; 0 in padding."""
         events = self._events(known)
-        return self._first(events.all, events.required).chain_log_partition
+        return self._first(events.all, events.required).unit_log_partition
 
     @property
     def log_partition(self) -> Tensor:
@@ -129,9 +127,10 @@ class DiscontinuousHypergraph(Distribution):
         ]
         events = self._events()
         device, first = events.all.device, [first_parts(some) for some in kept]
-        paths = hyperpaths_of(first, self.lengths, self.max_width, self.types, device)
+        chains = self._first(events.all, events.required)
+        paths = hyperpaths_of(first, self.max_width, events.all)
         # Subtract per chain, so that large scores cancel before summing.
-        per_chain = self._first(events.all, events.required).chain_log_probs(paths)
+        per_chain = chains._relative(path_scores(chains.scores, paths))
         per_chain = per_chain + conditional_scores(self.scores, events.all, part_rows(kept, device))
         never = torch.tensor(impossible, dtype=torch.bool, device=device)
         return per_chain.clamp(max=0.0).sum((1, 2)).masked_fill(never, MINUS_INFINITY)
@@ -239,7 +238,10 @@ class DiscontinuousHypergraph(Distribution):
             total = (taught if weights is None else taught * weights).sum()
             uses = torch.autograd.grad(total, list(leaves.tensors().values()), materialize_grads=True)
         own, found = self.scores.tensors(), dict(zip(leaves.tensors(), uses, strict=True))
-        found = {name: widened(found[name], tensor.shape) for name, tensor in own.items()}
+        found = {
+            name: found[name] if tensor.dim() == 3 else widened(found[name], tensor.shape[2])
+            for name, tensor in own.items()
+        }
         log_partition = self._chains() if weights is None else self._chains() * weights
         return without_expected(log_partition, own, found).sum((1, 2))
 
@@ -288,9 +290,8 @@ class DiscontinuousHypergraph(Distribution):
         """The biases of a calibration, so far as they keep the most probable sets; the scores must already be divided
         by its temperatures."""
         menus, scores = self._menus(best=True), self.scores
-        first = ScoreArrays(
-            *(tensor.numpy(force=True) for tensor in (scores.absent, scores.present, scores.extend, scores.close))
-        )
+        tensors = scores.absent, scores.present, scores.extend, scores.close
+        first = EdgeScores(*(tensor.numpy(force=True) for tensor in tensors))
         return allowed_biases(calibration, first, menus, self._first_of(menus).best_rows(), self.lengths)
 
     @torch.no_grad()

@@ -7,11 +7,13 @@ devices; tests compare the two.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hyperspan.kernels.encode import PartScores, ScoreArrays
+from hyperspan.kernels.chains import check_possible
+from hyperspan.kernels.encode import PartScores
 from hyperspan.structures.constraints import inside
 from hyperspan.structures.discontinuous_calibration import BestMentions, allowed_biases
 from hyperspan.structures.discontinuous_edges import first_parts, shared_score
@@ -22,9 +24,11 @@ from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.discontinuous_menus import PartArrays, best_mentions, probability_of, probable_mentions
 from hyperspan.structures.discontinuous_menus_c import ArrayMenus
 from hyperspan.structures.discontinuous_sampling import draw_mentions
+from hyperspan.structures.distribution import places_above
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
-from hyperspan.structures.places import Places, places_above, with_discontinuous
-from hyperspan.structures.segmental_arrays import ArrayHypergraph
+from hyperspan.structures.places import Places, with_discontinuous
+from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
 
 AnySet = frozenset[AnyMention]
@@ -77,7 +81,7 @@ class DiscontinuousArrayHypergraph:
 
     def __init__(
         self,
-        first: ScoreArrays,
+        first: EdgeScores[np.ndarray],
         longer: PartScores,
         lengths: Sequence[int],
         parts: int,
@@ -98,13 +102,13 @@ class DiscontinuousArrayHypergraph:
         arrays = PartArrays(self.first.close, *self.longer)
         return ArrayMenus(arrays, self.lengths, self.parts, best=best, known=self.known)
 
-    def _events(self, menus: ArrayMenus) -> ArrayHypergraph:
+    def _events(self, menus: ArrayMenus) -> SegmentalHypergraph:
         """The distribution over first parts: sets of events, each a first part of one or more mentions."""
-        events = ArrayHypergraph(self.first._replace(close=menus.events), self.lengths)
+        events = SegmentalHypergraph(replace(self.first, close=menus.events), self.lengths)
         if self.known is None:
             return events
         required = np.logical_or(*menus.required)
-        return events.given(required, np.zeros_like(required))
+        return events.given_masks(required, np.zeros_like(required)).distribution
 
     @property
     def _probable(self) -> ProbableItems:
@@ -137,7 +141,7 @@ class DiscontinuousArrayHypergraph:
             inner = shared_score(kept, {"close": exact.first.close, **exact.longer._asdict()}) - weights
         return np.where(np.array(possible) & (total > -np.inf), np.minimum(total + inner, 0.0), -np.inf)
 
-    def first_parts(self, *, best: bool = False) -> ArrayHypergraph:
+    def first_parts(self, *, best: bool = False) -> SegmentalHypergraph:
         """The distribution over first parts or, if `best`, one with the same best set of them."""
         return self._events(self._menus(best=best))
 
@@ -177,7 +181,7 @@ class DiscontinuousArrayHypergraph:
         if self._known_best is not None:
             return self._known_best
         menus = self._menus(best=True)
-        return BestMentions(*best_mentions(menus, self._events(menus)._best()))
+        return BestMentions(*best_mentions(menus, self._events(menus).best().rows))
 
     def argmax(self) -> list[AnySet]:
         """The most probable set of each sentence; ties go to the choice with fewer mentions."""
@@ -213,9 +217,9 @@ class DiscontinuousArrayHypergraph:
             raise ValueError(f"expected k >= 0, got {k}")
         exact = self._in_float64()
         events = exact._events(exact._menus())
-        log_partition = events._results.log_partition
+        log_partition = events.unit_log_partition
         if np.isnan(log_partition).any():
-            events._raise_impossible()
+            check_possible(log_partition)
         menus = exact._menus(best=True)
         first = first_parts_of(exact._events(menus).scores, exact.first.extend, menus.events, self.lengths)
         possible: list[bool] = np.all(log_partition > -np.inf, axis=(1, 2)).tolist()
@@ -236,8 +240,8 @@ class DiscontinuousArrayHypergraph:
         The scores must already be divided by the temperatures; the distribution must have no constraints.
         """
         menus = self._menus(best=True)
-        found = allowed_biases(calibration, self.first, menus, self._events(menus)._best(), self.lengths)
-        first = self.first._replace(present=self.first.present + found.present)
+        found = allowed_biases(calibration, self.first, menus, self._events(menus).best().rows, self.lengths)
+        first = replace(self.first, present=self.first.present + found.present)
         longer = self.longer._replace(open=found.opened(self.longer.open))
         return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, best=found.best)
 
@@ -253,21 +257,21 @@ class DiscontinuousArrayHypergraph:
     def restrict(self, types: Sequence[int]) -> DiscontinuousArrayHypergraph:
         """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = list(types)
-        first = ArrayHypergraph(self.first, self.lengths).restrict(chosen).scores
+        first = SegmentalHypergraph(self.first, self.lengths).restrict(chosen).scores
         longer = PartScores(*(array[..., chosen] for array in self.longer))
         known = None if self.known is None else self.known.restrict(chosen)
         return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, known)
 
-    def _like(self, first: ScoreArrays, longer: PartScores) -> DiscontinuousArrayHypergraph:
+    def _like(self, first: EdgeScores[np.ndarray], longer: PartScores) -> DiscontinuousArrayHypergraph:
         """The distribution with other scores under the same constraints."""
         return DiscontinuousArrayHypergraph(first, longer, self.lengths, self.parts, self.known)
 
     def _in_float64(self) -> DiscontinuousArrayHypergraph:
-        first = ArrayHypergraph(self.first, self.lengths)._in_float64().scores
+        first = self.first.in_float64()
         return self._like(first, PartScores(*(array.astype(np.float64) for array in self.longer)))
 
 
-def first_parts_of(edges: ScoreArrays, extend: np.ndarray, events: np.ndarray, lengths: Sequence[int]) -> FirstParts:
+def first_parts_of(edges: EdgeScores, extend: np.ndarray, events: np.ndarray, lengths: Sequence[int]) -> FirstParts:
     """The chains over first parts, from the scores of their distribution, and the `extend` scores without
     constraints."""
     room = inside(lengths, events.shape).swapaxes(2, 3)  # (B, n, 1, c)

@@ -12,14 +12,16 @@ the most probable set stays the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.structures.discontinuous_menus import Menus, best_mentions
 from hyperspan.structures.mentions import AnyMention, parts_of
-from hyperspan.structures.segmental_calibration import KEPT, TypeCalibration, allowed_bias, chain_leads
+from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.segmental_calibration import KEPT, TypeCalibration, allowed_bias
+from hyperspan.structures.segmental_chains import Chains
 
 
 class BestMentions(NamedTuple):
@@ -51,7 +53,11 @@ class AllowedBiases(NamedTuple):
 
 
 def allowed_biases(
-    calibration: TypeCalibration, first: ScoreArrays, menus: Menus, events: np.ndarray, lengths: Sequence[int]
+    calibration: TypeCalibration,
+    first: EdgeScores[np.ndarray],
+    menus: Menus,
+    events: np.ndarray,
+    lengths: Sequence[int],
 ) -> AllowedBiases:
     """The biases of a batch whose scores are already divided by the temperatures.
 
@@ -66,20 +72,16 @@ def allowed_biases(
     numbers = np.ravel_multi_index(tuple(events[:, [0, 1, 3]].T), first.absent.shape)
     chains_there, chain = np.unique(numbers, return_inverse=True)
     sentence, start, kind = np.unravel_index(chains_there, first.absent.shape)
-    chains = ScoreArrays(
-        *(array[sentence, start, ..., kind] for array in (first.absent, first.present, first.extend, menus.events)),
-        branch=None,
-    )
-    room = np.asarray(lengths)[sentence] - start
-    leads = chain_leads(chains, room)
+    chains = Chains.at(replace(first, close=menus.events), lengths, (sentence, start, kind))
+    leads = chains.leads()
     if best.longer and bias:
         followed = _followed(best, events)
         chain, width = chain[followed], (events[:, 2] - events[:, 1] - 1)[followed]
         places = np.stack([sentence[chain], start[chain], width, kind[chain]])
         alone = chains.close[chain]
         alone[np.arange(len(chain)), width] = menus.close[tuple(places)]
-        without = ScoreArrays(*(array[chain] for array in chains[:3]), close=alone, branch=None)  # type: ignore[arg-type]
-        lead = leads[chain] - np.maximum(chain_leads(without, room[chain]), 0.0)
+        without = Chains(*(array[chain] for array in chains)).tied(alone)
+        lead = leads[chain] - np.maximum(without.leads(), 0.0)
         values = np.maximum(bias, -(1 - KEPT) * lead / np.bincount(chain)[chain])
         leads = leads + np.bincount(chain, values, len(leads))
         later = _later(best)  # after first parts, so that no bias wins where a part is both

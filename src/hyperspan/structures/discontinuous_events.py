@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY, log_sum
 from hyperspan.structures.discontinuous_given import Known, PrivateMenus
 from hyperspan.structures.discontinuous_scores import DiscontinuousScores
 

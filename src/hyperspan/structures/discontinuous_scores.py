@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite
-from hyperspan.structures.common import ScoreTensors, check_scores
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite
 from hyperspan.structures.discontinuous_edges import edges_of
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, parts_of
+from hyperspan.structures.scores import Scores, check_scores, mean_of
 
 
 @dataclass(frozen=True)
-class DiscontinuousScores(ScoreTensors):
+class DiscontinuousScores(Scores):
     """The scores of the edges of a :class:`~hyperspan.structures.DiscontinuousHypergraph`.
 
     The first four are those of :class:`~hyperspan.structures.EdgeScores`: for contiguous mentions and the first parts
@@ -67,11 +67,6 @@ class DiscontinuousScores(ScoreTensors):
         sizes = f"B={batch}, n={n}, c={c}, g={self.gap.shape[2]}, c'={self.last.shape[2]}, m={m}"
         return f"DiscontinuousScores({sizes}, {self.close.dtype} on {self.close.device})"
 
-    @property
-    def needs_gradient(self) -> bool:
-        """Whether autograd tracks computations on these scores."""
-        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
-
     def limits(self, parts: int) -> Limits:
         """The limits on mentions of at most `parts` parts."""
         return Limits(parts, self.close.shape[2], self.gap.shape[2], self.last.shape[2])
@@ -104,23 +99,7 @@ def _inside(values: Tensor, lengths: Tensor) -> Tensor:
 
 def mean_scores(given: Sequence[DiscontinuousScores], limits: Limits) -> DiscontinuousScores:
     """The scores of the normalised geometric mean of some distributions over mentions within these limits."""
-    parts = [scores.narrowed(limits).tensors() for scores in given]
-    return DiscontinuousScores(
-        **{name: sum((part[name] for part in parts[1:]), parts[0][name]) / len(parts) for name in parts[0]}
-    )
-
-
-def with_margin(scores: DiscontinuousScores, gold: Sequence[Iterable[AnyMention]], beta: float) -> DiscontinuousScores:
-    """Add the cost of the paper's softmax-margin: `beta` for a missed start, 1 for a false one."""
-    starts = torch.zeros_like(scores.absent, dtype=torch.bool)
-    rows = [(sentence, mention[0], mention[2]) for sentence, mentions in enumerate(gold) for mention in mentions]
-    if rows:
-        starts[tuple(torch.tensor(rows, device=starts.device).T)] = True
-    return replace(
-        scores,
-        absent=scores.absent + beta * starts.to(scores.absent.dtype),
-        present=scores.present + (~starts).to(scores.present.dtype),
-    )
+    return mean_of([scores.narrowed(limits) for scores in given])
 
 
 class PartRows(NamedTuple):

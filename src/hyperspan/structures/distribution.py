@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from hyperspan.kernels.numbers import nonzero, placed, replaced, to_numpy
 from hyperspan.structures.constraints import PartialMarks, constraint_masks
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError, fragments_of
-from hyperspan.structures.places import Places, rows_of_sets
+from hyperspan.structures.places import Places, rows_of_sets, sets_of
+from hyperspan.structures.scores import Values
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types reads this many of the best sets of all types per set
@@ -34,13 +38,12 @@ def tensor_masks(
 ) -> tuple[Tensor, Tensor]:
     """Return both constraints as masks on the device of the scores `like` (B, n, c, m); raise an error for an invalid
     one."""
-    masks = constraint_masks(require, forbid, lengths, like.shape)
-    required, forbidden = (torch.from_numpy(mask).to(like.device) for mask in masks)
-    return required, forbidden
+    required, forbidden = constraint_masks(require, forbid, lengths, like.shape)
+    return placed(required, like), placed(forbidden, like)
 
 
-class Distribution(ABC):
-    """A distribution over the mention sets of each sentence of a padded batch.
+class Distribution(ABC, Generic[Values]):
+    """A distribution over the mention sets of each sentence of a padded batch, over NumPy arrays or over tensors.
 
     A mention is ``(start, end, type)`` in words, `end` exclusive. `log_prob`, `entropy`, `sample` and `condition` are
     exact or raise :class:`NotSupportedError`; `limits` gives the reason. All distributions have `argmax`, `topk` and
@@ -62,7 +65,7 @@ class Distribution(ABC):
 
     @property
     @abstractmethod
-    def marginals(self) -> Tensor:
+    def marginals(self) -> Values:
         """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding."""
 
     @abstractmethod
@@ -74,20 +77,22 @@ class Distribution(ABC):
         """The k best sets of each sentence with their log-probabilities, best first; fewer where fewer exist."""
 
     @property
-    def log_partition(self) -> Tensor:
+    def log_partition(self) -> Values:
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         raise self._not_supported("log_partition")
 
-    def log_prob(self, mention_sets: MentionSets) -> Tensor:
+    def log_prob(self, mention_sets: MentionSets) -> Values:
         """(B,): the log-probability of one mention set per sentence."""
         raise self._not_supported("log_prob")
 
     @property
-    def entropy(self) -> Tensor:
+    def entropy(self) -> Values:
         """(B,): the entropy of the distribution over mention sets, in nats."""
         raise self._not_supported("entropy")
 
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+    def sample(
+        self, k: int = 1, generator: torch.Generator | np.random.Generator | None = None
+    ) -> list[list[MentionSet]]:
         """k independent samples of each sentence's set; the same generator state gives the same samples."""
         raise self._not_supported("sample")
 
@@ -99,20 +104,20 @@ class Distribution(ABC):
         has_parts = _have_parts(require) or _have_parts(forbid)
         raise self._not_supported("condition", _DISCONTINUOUS if has_parts else _SEGMENTAL)
 
-    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Tensor:
+    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Values:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
-        given = self.condition(require, forbid).log_partition
+        given: Any = self.condition(require, forbid).log_partition
         impossible = given == -math.inf  # also where nothing at all is possible
-        return (given - self.log_partition).masked_fill(impossible, -math.inf)
+        return replaced(given - self.log_partition, impossible, -math.inf)
 
-    def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
+    def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Values:
         """(B,): log p of the gold mentions; with `marks`, of all sets that agree with the partial annotation."""
         if marks is None:
             return self.log_prob(gold)
         if not marks.of_whole_types(gold):
             raise self._not_supported("condition")
-        found: list[Tensor] = []
+        found: list[Any] = []
         for row in np.unique(marks.types, axis=0):
             places = {kind: place for place, kind in enumerate(row.nonzero()[0].tolist())}
             if not places:
@@ -123,13 +128,14 @@ class Distribution(ABC):
                 for mentions, here in zip(gold, same, strict=True)
             ]
             values = self.restrict(list(places)).log_prob(sets)
-            found.append(values.masked_fill(~torch.from_numpy(same).to(values.device), 0.0))
+            found.append(replaced(values, placed(~same, values), 0.0))
         if not found:  # nothing is annotated: zeros that carry gradients
-            values = self.log_prob(gold)
-            return values.masked_fill(torch.ones_like(values, dtype=torch.bool), 0.0)
-        return sum(found[1:], found[0])
+            values: Any = self.log_prob(gold)
+            return replaced(values, placed(np.ones(len(gold), dtype=bool), values), 0.0)
+        total: Any = sum(found[1:], found[0])
+        return total
 
-    def cross_entropy(self, teacher: Any, weights: Tensor | None = None) -> Tensor:
+    def cross_entropy(self, teacher: Any, weights: Values | None = None) -> Values:
         """(B,): -Σ p(set) log q(set) over all sets, where q is this distribution and p a teacher of the same kind. The
         teacher gets no gradient.
 
@@ -163,15 +169,25 @@ class Distribution(ABC):
 
         `certain` (mentions, 4) are mentions known to be present, which rounding may have made slightly less probable.
         """
-        marginals = self.marginals
+        marginals: Any = self.marginals
         if certain is not None and len(certain):
-            marginals = marginals.clone()
-            marginals[_columns(certain, marginals.device)] = 1.0
-        return [self._best_places(marginals) if least is None else _above(marginals, least) for least in wanted]
+            marginals = to_numpy(marginals).copy()
+            marginals[_columns(certain)] = 1.0
+        return [self._best_places(marginals) if least is None else places_above(marginals, least) for least in wanted]
 
-    def _best_places(self, marginals: Tensor) -> Places:
+    def _best_places(self, marginals: Any) -> Places:
         rows = self.best_rows()
-        return Places(rows, marginals[_columns(rows, marginals.device)].clamp(max=1.0).cpu().numpy())
+        return Places(rows, np.minimum(to_numpy(marginals[placed_columns(_columns(rows), marginals)]), 1.0))
+
+    def above(self, threshold: float) -> list[MentionSet]:
+        """For each sentence, every mention with a probability of at least `threshold`.
+
+        The set at 0.5 has the fewest expected errors; lower thresholds trade precision for recall.
+        """
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
+        [found] = self.places([[threshold] * self.types])
+        return sets_of(found, len(self.lengths))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types)"
@@ -185,19 +201,29 @@ def _have_parts(given: MentionSets | None) -> bool:
     return any(fragments_of(mention) for mentions in given or () for mention in mentions)
 
 
-def _columns(rows: np.ndarray, device: torch.device) -> tuple[Tensor, ...]:
-    """The index columns of these rows in a tensor (B, n, c, m)."""
-    sentence, start, end, kind = torch.from_numpy(rows.astype(np.int64, copy=False)).to(device).T
+def _columns(rows: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The index columns of these rows in an array (B, n, c, m)."""
+    sentence, start, end, kind = rows.astype(np.int64, copy=False).T
     return sentence, start, end - start - 1, kind
 
 
-def _above(marginals: Tensor, least: Sequence[float]) -> Places:
+def placed_columns(columns: Iterable[np.ndarray], like: Any) -> tuple[Any, ...]:
+    """The index columns, placed as the values are that they index."""
+    return tuple(placed(column, like) for column in columns)
+
+
+def places_at(marginals: np.ndarray, rows: np.ndarray) -> Places:
+    return Places(rows, np.minimum(marginals[_columns(rows)], 1.0))
+
+
+def places_above(marginals: Any, least: Sequence[float]) -> Places:
     """The places of the mentions that reach their type's threshold."""
-    found = ((marginals >= marginals.new_tensor(least)) & (marginals > 0)).nonzero()  # 0 must not admit padding
-    probabilities = marginals[tuple(found.T)].clamp(max=1.0)
-    rows = found.cpu().numpy()
+    limits = placed(np.array(least), marginals)
+    limits = limits.astype(marginals.dtype) if isinstance(marginals, np.ndarray) else limits.to(marginals.dtype)
+    rows = nonzero((marginals >= limits) & (marginals > 0))  # 0 must not admit padding
+    probabilities = to_numpy(marginals[placed_columns(rows.T, marginals)])
     rows[:, 2] += rows[:, 1] + 1
-    return Places(rows, probabilities.cpu().numpy())
+    return Places(rows, np.minimum(probabilities, 1.0))
 
 
 def check_types(types: Iterable[int], count: int) -> list[int]:
@@ -226,7 +252,7 @@ class Restricted(Distribution):
         return frozenset((start, end, self._place[kind]) for start, end, kind in mentions if kind in self._place)
 
     @property
-    def log_partition(self) -> Tensor:
+    def log_partition(self) -> Any:
         """(B,): the log-partition of all types, which the restriction does not change."""
         return self.whole.log_partition
 
@@ -235,7 +261,7 @@ class Restricted(Distribution):
         return self.whole.exact_marginals
 
     @property
-    def marginals(self) -> Tensor:
+    def marginals(self) -> Any:
         return self.whole.marginals[..., self.chosen]
 
     def argmax(self) -> list[MentionSet]:
@@ -252,7 +278,7 @@ class Restricted(Distribution):
             result.append([(mentions, math.log(p) if p > 0 else -math.inf) for mentions, p in best])
         return result
 
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
+    def sample(self, k: int = 1, generator: Any = None) -> list[list[MentionSet]]:
         return [[self._project(mentions) for mentions in drawn] for drawn in self.whole.sample(k, generator)]
 
     def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:

@@ -13,20 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.kernels import chains, joint
+from hyperspan.kernels import joint, transfer
 from hyperspan.kernels.joint import GroupScores
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite, log_sum
-from hyperspan.structures.common import check_count, check_possible, draw
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, inside, log_sum
+from hyperspan.structures.common import check_possible, draw
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
 from hyperspan.structures.joint_kbest import GroupTables, best_sets
 from hyperspan.structures.joint_rows import ending_probabilities, row_entropy, walk
 from hyperspan.structures.joint_scores import JointScores, check_groups, pair_uses
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
-from hyperspan.structures.places import sets_of_rows
-from hyperspan.structures.risk import sets_of
-from hyperspan.structures.scores import check_lengths, hyperpaths_of
-from hyperspan.structures.segmental import path_scores
+from hyperspan.structures.places import Places, sets_of
+from hyperspan.structures.scores import check_lengths, hyperpaths_of, path_scores
+from hyperspan.structures.units import check_count
 
 DRAW_PORTION = 2**22
 """The number of local choices to sample from at once."""
@@ -77,7 +76,7 @@ class JointSegmentalHypergraph(Distribution):
         if self._kept_room is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
             close = self.scores.close
             with torch.inference_mode(False):  # what is asked later may need gradients
-                known = chains.lengths_on(self.lengths, close.device)
+                known = transfer.lengths_on(self.lengths, close.device)
                 words = torch.arange(close.shape[1], device=close.device)
                 self._kept_room = (known[:, None] - words).clamp(min=0).flatten()
         return self._kept_room
@@ -116,7 +115,7 @@ class JointSegmentalHypergraph(Distribution):
         """(B, n, groups): the log-probability of each group's mentions at each word; mentions wider than c are left
         out."""
         edges, device = self.scores.edges, self.scores.close.device
-        paths = hyperpaths_of(sets, self.lengths, self.max_width, self.types, device)
+        paths = hyperpaths_of(sets, self.max_width, edges.close)
         group_of = self._group_of
         # Subtract per group and word, so that large scores cancel before summing.
         per_chain = path_scores(edges, paths)  # (B, n, m)
@@ -137,7 +136,7 @@ class JointSegmentalHypergraph(Distribution):
 
     def _relative(self, values: Tensor, total: Tensor) -> Tensor:
         found = (values - finite(total)).masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
-        return found.masked_fill(chains.padding(self.scores.edges, self.lengths), 0.0)
+        return found.masked_fill(~inside(self.lengths, total, 1)[:, :, 0], 0.0)
 
     def log_prob_of_known(self, gold: Sequence[set[Mention]], marks: PartialMarks | None) -> Tensor:
         if marks is None:
@@ -205,7 +204,8 @@ class JointSegmentalHypergraph(Distribution):
 
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; ties go to the choice with fewer mentions."""
-        return sets_of_rows(self.best_rows(), len(self.lengths))
+        rows = self.best_rows()
+        return sets_of(Places(rows, np.zeros(len(rows))), len(self.lengths))
 
     @torch.no_grad()
     def best_rows(self) -> np.ndarray:
@@ -281,12 +281,3 @@ class JointSegmentalHypergraph(Distribution):
                 for entry, sentence, start, end, kind in found.tolist():
                     samples[sentence][draws[first + entry]].add((start, end, kind))
         return [list(map(frozenset, drawn)) for drawn in samples]
-
-    def above(self, threshold: float) -> list[MentionSet]:
-        """For each sentence, every mention with a probability of at least `threshold`.
-
-        The set at 0.5 has the fewest expected errors; lower thresholds trade precision for recall.
-        """
-        if not 0.0 < threshold <= 1.0:
-            raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
-        return sets_of(self.marginals.detach() >= threshold)

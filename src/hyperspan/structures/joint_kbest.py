@@ -1,7 +1,7 @@
 """The k best mention sets when mentions that begin at the same word depend on each other.
 
 Words and groups of types are independent, so only the k - 1 with the cheapest second best need to change, as in
-:mod:`hyperspan.structures.segmental_kbest`. An A* search yields the alternatives of one of them, best first: the
+:mod:`hyperspan.structures.units`. An A* search yields the alternatives of one of them, best first: the
 priority of a partial choice, up to some width, is its score plus the best completion, which is known exactly.
 """
 
@@ -19,7 +19,7 @@ from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
 from hyperspan.structures.kbest import Alternatives, Choice, Mentions, cheapest_sets
 from hyperspan.structures.mentions import MentionSet
-from hyperspan.structures.segmental_kbest import chain_alternatives, packed_chains
+from hyperspan.structures.segmental_chains import Chains, chain_alternatives
 
 EVERY = 2**30
 """More alternatives than are ever needed."""
@@ -62,8 +62,8 @@ class GroupTables:
         absent, present, extend, close, branch, *_ = self._arrays
         assert absent is not None and present is not None and extend is not None and close is not None
         last = None if branch is None else branch[..., 0]
-        rows = packed_chains(self.room, absent[:, 0], present[:, 0], extend[..., 0], close[..., 0], last)
-        self._kept_chains = rows.absent, rows.longest(), rows.shorter_log_odds
+        rows = Chains.of(self.room, absent[:, 0], present[:, 0], extend[..., 0], close[..., 0], last)
+        self._kept_chains = rows.absent, rows.longest(maximum=True), rows.log_odds()
         return self._kept_chains
 
     def first_steps(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from hyperspan.kernels import joint
 from hyperspan.kernels.joint import GroupScores
-from hyperspan.kernels.numerics import MINUS_INFINITY
+from hyperspan.kernels.numbers import MINUS_INFINITY
 
 Pick = Callable[[Tensor], Tensor]
 """Choose one of (entries, choices) by log-weight."""

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels.joint import GroupScores
+from hyperspan.kernels.numbers import in_float64
 from hyperspan.kernels.transfer import to_device
-from hyperspan.structures.common import check_scores, in_float64
 from hyperspan.structures.mentions import Mention
-from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.scores import EdgeScores, check_scores
 
 MOST_TYPES = 8
 """The largest number of types in a group: 8 types have 4^8 = 65,536 local choices at each span."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from hyperspan.structures.mentions import Mention, MentionSet
+from hyperspan.structures.mentions import AnyMention
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -119,7 +119,32 @@ def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int,
             heapq.heappush(heap, (before + costs[following], before, (*taken[:-1], following)))
 
 
-Mentions = tuple[Mention, ...]
+def in_turn(ways: Sequence[tuple[float, Iterator[tuple[float, Any]]]]) -> Iterator[tuple[float, Any]]:
+    """Merge several iterators over (cost, value), each ranked; each comes with the cost of its first alternative,
+    cheapest first. None is opened before its first is next.
+
+    >>> list(in_turn([(1.0, iter([(1.0, "a"), (5.0, "b")])), (2.0, iter([(2.0, "c")]))]))
+    [(1.0, 'a'), (2.0, 'c'), (5.0, 'b')]
+    """
+    heap: list[tuple[float, int, Any, Iterator[tuple[float, Any]]]] = []
+    opened = 0
+
+    def push(rank: int, alternatives: Iterator[tuple[float, Any]]) -> None:
+        found = next(alternatives, None)
+        if found is not None:
+            heapq.heappush(heap, (found[0], rank, found[1], alternatives))
+
+    while heap or opened < len(ways):
+        if opened < len(ways) and (not heap or ways[opened][0] <= heap[0][0]):
+            push(opened, ways[opened][1])
+            opened += 1
+            continue
+        cost, rank, value, alternatives = heapq.heappop(heap)
+        yield cost, value
+        push(rank, alternatives)
+
+
+Mentions = tuple[AnyMention, ...]
 
 
 class Choice(NamedTuple):
@@ -136,7 +161,7 @@ class Choice(NamedTuple):
         return cls(np.inf if first is None or second is None else second[0] - first[0], found)
 
 
-def cheapest_sets(choices: Sequence[Choice], k: int) -> Iterator[tuple[float, MentionSet]]:
+def cheapest_sets(choices: Sequence[Choice], k: int) -> Iterator[tuple[float, frozenset[Any]]]:
     """The k best sets of independent choices as (cost above the best, set), best first."""
     firsts = [(choice.alternatives.get(0) or (0.0, ()))[1] for choice in choices]
     best = frozenset(chain.from_iterable(firsts))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from hyperspan.structures.constraints import PartialMarks, mask_of
-from hyperspan.structures.mentions import Mention, MentionSets, check_mentions
-from hyperspan.structures.scores import EdgeScores, Hyperpaths, check_lengths, hyperpaths_of
+from hyperspan.kernels.numbers import placed
+from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.discontinuous_scores import DiscontinuousScores
+from hyperspan.structures.mentions import AnyMention, MentionSets, check_mentions
+from hyperspan.structures.scores import EdgeScores, check_lengths
 from hyperspan.structures.segmental import SegmentalHypergraph
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def softmax_margin(
@@ -32,18 +36,23 @@ def softmax_margin(
     (tensor([3., 0.]), tensor([0., 1.]))
     """
     batch, n, c, m = scores.close.shape
-    paths = hyperpaths_of(gold, check_lengths(lengths, batch, n), c, m, scores.close.device)
-    return _with_margin(scores, _starts(scores, paths), beta)
+    checked = check_mentions(gold, check_lengths(lengths, batch, n), m)
+    starts = starts_of([{one for one in some if one[1] - one[0] <= c} for some in checked], scores.absent)
+    return with_margin(scores, starts, beta)
 
 
-def _starts(scores: EdgeScores, paths: Hyperpaths) -> Tensor:
-    """(B, n, m): whether a gold mention of type k starts at i."""
-    starts = torch.zeros_like(scores.absent, dtype=torch.bool)
-    starts[tuple(paths.present)] = True
-    return starts
+def starts_of(sets: Sequence[Iterable[AnyMention]], like: Tensor) -> Tensor:
+    """(B, n, m): where a mention of type k begins at word i, for `like` of that shape."""
+    starts = np.zeros(like.shape, dtype=bool)
+    rows = [(b, one[0], one[2]) for b, mentions in enumerate(sets) for one in mentions]
+    starts[tuple(np.array(rows, dtype=np.int64).reshape(-1, 3).T)] = True
+    return placed(starts, like)
 
 
-def _with_margin(scores: EdgeScores, starts: Tensor, beta: float, empty: Tensor | None = None) -> EdgeScores:
+AnyScores = TypeVar("AnyScores", EdgeScores, DiscontinuousScores)
+
+
+def with_margin(scores: AnyScores, starts: Tensor, beta: float, empty: Tensor | None = None) -> AnyScores:
     """Add the margin; `empty` (B, n, m) marks where no gold mention starts, by default everywhere except at
     `starts`."""
     if beta < 1.0:
@@ -85,23 +94,11 @@ def negative_log_likelihood(
     """
     batch, n, c, m = scores.close.shape
     known = check_lengths(lengths, batch, n)
-    if marks is not None:
-        return _partial_loss(scores, check_mentions(gold, known, m), known, beta, marks)
-    paths = hyperpaths_of(gold, known, c, m, scores.close.device)
+    checked = check_mentions(gold, known, m)
+    kept = [{one for one in some if one[1] - one[0] <= c} for some in checked]
     if beta is not None:
-        scores = _with_margin(scores, _starts(scores, paths), beta)
-    fitting = replace(paths, too_wide=())
-    return Loss(-SegmentalHypergraph(scores, known).log_prob_of(fitting), paths.too_wide)
-
-
-def _partial_loss(
-    scores: EdgeScores, gold: Sequence[set[Mention]], lengths: list[int], beta: float | None, marks: PartialMarks
-) -> Loss:
-    """log Z minus the log Z of the sets that agree with the annotation."""
-    _, n, c, _ = scores.close.shape
-    if beta is not None:
-        known = torch.from_numpy(marks.known_chains(lengths, n, c)).to(scores.close.device)
-        starts = torch.from_numpy(mask_of(gold, scores.close.shape).any(2)).to(scores.close.device)
-        scores = _with_margin(scores, starts, beta, ~starts & known)
-    too_wide = tuple(sum(end - start > c for start, end, _ in mentions) for mentions in gold)
-    return Loss(-SegmentalHypergraph(scores, lengths).log_prob_of_known(gold, marks), too_wide)
+        starts = starts_of(kept, scores.absent)
+        empty = None if marks is None else ~starts & placed(marks.known_chains(known, n, c), starts)
+        scores = with_margin(scores, starts, beta, empty)
+    values = -SegmentalHypergraph(scores, known).log_prob_of_known(kept, marks)
+    return Loss(values, tuple(len(every) - len(some) for every, some in zip(checked, kept, strict=True)))

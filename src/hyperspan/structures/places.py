@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.structures.mentions import AnyMention, Mention, MentionSet, Parts, parts_of
+from hyperspan.structures.mentions import AnyMention, Mention, Parts, parts_of
 
 
 class Places(NamedTuple):
@@ -33,20 +34,6 @@ def with_discontinuous(
     return Places(every[order], found[order], [parts[place] for place in order])
 
 
-def places_above(marginals: np.ndarray, least: Sequence[float]) -> Places:
-    """The mentions that reach their type's threshold; `marginals` is (B, n, c, m)."""
-    rows = np.argwhere((marginals >= np.array(least, dtype=marginals.dtype)) & (marginals > 0))  # never padding
-    probabilities = marginals[tuple(rows.T)]
-    rows[:, 2] += rows[:, 1] + 1
-    return Places(rows, np.minimum(probabilities, 1.0))
-
-
-def places_at(marginals: np.ndarray, rows: np.ndarray) -> Places:
-    """Mentions, (mentions, 4), with their probabilities."""
-    sentence, start, end, kind = rows.T
-    return Places(rows, np.minimum(marginals[sentence, start, end - start - 1, kind], 1.0))
-
-
 def rows_of_sets(sets: Sequence[Iterable[Mention]]) -> np.ndarray:
     """(mentions, 4): the mentions of each sentence, in the form of :class:`Places`.
 
@@ -57,13 +44,13 @@ def rows_of_sets(sets: Sequence[Iterable[Mention]]) -> np.ndarray:
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
 
 
-def sets_of_rows(rows: np.ndarray, sentences: int) -> list[MentionSet]:
-    """The set of each sentence, from (mentions, 4).
+def sets_of(found: Places, sentences: int) -> list[frozenset[Any]]:
+    """The set of each sentence.
 
-    >>> sets_of_rows(np.array([[1, 0, 2, 0]]), 2)
+    >>> sets_of(Places(np.array([[1, 0, 2, 0]]), np.ones(1)), 2)
     [frozenset(), frozenset({(0, 2, 0)})]
     """
-    sets: list[list[Mention]] = [[] for _ in range(sentences)]
-    for sentence, start, end, kind in rows.tolist():
-        sets[sentence].append((start, end, kind))
+    sets: list[list[AnyMention]] = [[] for _ in range(sentences)]
+    for row, parts in zip(found.rows.tolist(), found.parts or repeat(()), strict=False):
+        sets[row[0]].append((*row[1:], parts) if parts else tuple(row[1:]))
     return [frozenset(mentions) for mentions in sets]

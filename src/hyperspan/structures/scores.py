@@ -1,23 +1,111 @@
-"""Scores of hyperedges, and the hyperedges that a set of mentions uses."""
+"""Scores of hyperedges, as NumPy arrays or as tensors, and the hyperedges that a set of mentions uses.
+
+Needs no torch for arrays.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from hyperspan.kernels.numerics import MINUS_INFINITY
-from hyperspan.kernels.transfer import to_device
-from hyperspan.structures.common import ScoreTensors, check_scores
-from hyperspan.structures.mentions import MentionSets, check_mentions
+from hyperspan.kernels.numbers import (
+    MINUS_INFINITY,
+    gathered,
+    in_float64,
+    index_sum,
+    is_array,
+    namespace,
+    placed,
+    replaced,
+    to_numpy,
+)
+from hyperspan.structures.mentions import Mention
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Values = TypeVar("Values", np.ndarray, "Tensor")
+"""NumPy arrays, or tensors, which carry gradients."""
 
 
-@dataclass(frozen=True)
-class EdgeScores(ScoreTensors):
+class Scores:
+    """Scores (log-weights) of a padded batch, by name. A subclass is a frozen dataclass of arrays or of tensors; None
+    means not given."""
+
+    def tensors(self) -> dict[str, Any]:
+        """The arrays or tensors that are given, by name."""
+        return {name: values for name, values in vars(self).items() if values is not None}
+
+    def map(self, function: Callable[[Any], Any]) -> Self:
+        """The same scores with a function applied to each array or tensor."""
+        return type(self)(**{name: function(values) for name, values in self.tensors().items()})
+
+    def changed(self, **values: Any) -> Self:
+        """These scores with others of the same shapes in the place of some, which are not checked again."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, **values)
+        return made
+
+    def __truediv__(self, temperature: float) -> Self:
+        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; the ranking stays."""
+        return self.map(lambda values: values / temperature)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move or convert these tensors; takes the arguments of :meth:`torch.Tensor.to`."""
+        return self.map(lambda tensor: tensor.to(*args, **kwargs))
+
+    def in_float64(self) -> Self:
+        """These scores in float64, on the CPU if their device has no such numbers."""
+        return self.map(in_float64)
+
+    def exact(self) -> Self:
+        """These scores as arrays in float64, without gradients."""
+        return self.map(lambda values: to_numpy(values).astype(np.float64))
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether autograd tracks computations on these scores."""
+        given = [values for values in self.tensors().values() if not is_array(values)]
+        return any(one.requires_grad for one in given) and namespace(given[0]).is_grad_enabled()
+
+
+def check_scores(tensors: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise an error unless the scores have these shapes, and all are float32 or all float64, on one device."""
+    leader, standard = next(iter(tensors.items()))
+    known = standard.dtype in _number_types(standard)
+    for name, tensor in tensors.items():
+        if known and tensor.shape == shapes[name] and tensor.dtype == standard.dtype and is_array(tensor):
+            continue  # at once, since a short text takes only 300 µs
+        if tuple(tensor.shape) != shapes[name]:
+            raise ValueError(
+                f"expected {name} of shape {shapes[name]} beside {leader} {tuple(standard.shape)}, got {tuple(tensor.shape)}"
+            )
+        if tensor.dtype not in _number_types(tensor):
+            raise ValueError(
+                f"expected float32 or float64 scores, got {name} in {tensor.dtype}: convert it, for example with .float()"
+            )
+        if tensor.dtype != standard.dtype or _device(tensor) != _device(standard):
+            raise ValueError(
+                f"expected all scores with {leader}'s dtype and device, {standard.dtype} on {_device(standard)}, "
+                f"got {name} in {tensor.dtype} on {_device(tensor)}: move it with .to()"
+            )
+
+
+def _number_types(values: Any) -> tuple[Any, Any]:
+    xp = namespace(values)
+    return xp.float32, xp.float64
+
+
+def _device(values: Any) -> Any:
+    return "cpu" if is_array(values) else values.device
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeScores(Scores, Generic[Values]):
     """One score (log-weight) for every scored hyperedge of a padded batch of segmental hypergraphs.
 
     Indexed by sentence, start `i`, width `w = j - i` (how many words follow the first) and type `k`:
@@ -32,7 +120,7 @@ class EdgeScores(ScoreTensors):
 
     B is the number of sentences, n the longest length, m the number of types, and c the number of widths, which may be
     larger than n. `branch` is `extend + close` unless given (the paper ties them). Entries that reach beyond a sentence
-    are padding: they may hold anything. A score of -inf makes an edge impossible.
+    are padding: they may hold anything. A score of -inf makes an edge impossible. All are NumPy arrays, or all tensors.
 
     >>> import torch
     >>> from hyperspan import EdgeScores
@@ -41,14 +129,14 @@ class EdgeScores(ScoreTensors):
     EdgeScores(B=1, n=5, c=3, m=2, tied, torch.float32 on cpu)
     """
 
-    absent: Tensor
-    present: Tensor
-    extend: Tensor
-    close: Tensor
-    branch: Tensor | None = None
+    absent: Values
+    present: Values
+    extend: Values
+    close: Values
+    branch: Values | None = None
 
     def __post_init__(self) -> None:
-        if self.close.dim() != 4:
+        if self.close.ndim != 4:
             raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(self.close.shape)}")
         batch, n, c, m = self.close.shape
         if c < 1:
@@ -61,54 +149,56 @@ class EdgeScores(ScoreTensors):
     def __repr__(self) -> str:
         batch, n, c, m = self.close.shape
         tied = "tied" if self.branch is None else "untied"
-        return f"EdgeScores(B={batch}, n={n}, c={c}, m={m}, {tied}, {self.close.dtype} on {self.close.device})"
+        return f"EdgeScores(B={batch}, n={n}, c={c}, m={m}, {tied}, {self.close.dtype} on {_device(self.close)})"
 
     @property
     def max_width(self) -> int:
         """c: the largest number of words in a mention."""
         return self.close.shape[2]
 
-    @property
-    def needs_gradient(self) -> bool:
-        """Whether autograd tracks computations on these scores."""
-        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
-
-    def untied(self) -> EdgeScores:
+    def untied(self) -> EdgeScores[Values]:
         """The same scores with an explicit ``branch``."""
         if self.branch is not None:
             return self
-        return replace(self, branch=self.extend + self.close[:, :, :-1])
+        with np.errstate(all="ignore"):  # padding holds anything
+            return replace(self, branch=self.extend + self.close[:, :, :-1])
 
-    def given(self, required: Tensor, forbidden: Tensor) -> EdgeScores:
+    def given(self, required: Any, forbidden: Any) -> EdgeScores[Values]:
         """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (B, n, c,
-        m)."""
-        longer = required.flip(2).cumsum(2).flip(2) - required.int()  # (B, n, c, m): required wider mentions
+        m), arrays or tensors."""
+        xp = namespace(required)
+        longer = xp.flip(xp.cumsum(xp.flip(required, (2,)), 2), (2,)) > required  # a required wider mention follows
         scores = self.untied()
         blocked = {
             "absent": required.any(2),
             "extend": required[:, :, :-1],
-            "close": forbidden | (longer > 0),
+            "close": forbidden | longer,
             "branch": forbidden[:, :, :-1],
         }
         values = scores.tensors()
         return replace(
-            scores, **{name: values[name].masked_fill(mask, MINUS_INFINITY) for name, mask in blocked.items()}
+            scores,
+            **{
+                name: replaced(values[name], placed(mask, values[name]), MINUS_INFINITY)
+                for name, mask in blocked.items()
+            },
         )
 
-    def narrowed(self, max_width: int) -> EdgeScores:
+    def narrowed(self, max_width: int) -> EdgeScores[Values]:
         """The scores of mentions of at most `max_width` words: the distribution given that there are no wider ones."""
         kept = {"close": max_width, "extend": max_width - 1, "branch": max_width - 1}
         given = self.tensors()
         return replace(self, **{name: given[name][:, :, :c] for name, c in kept.items() if name in given})
 
-    def skipping(self, margin: float) -> EdgeScores:
+    def skipping(self, margin: float) -> EdgeScores[Values]:
         """These scores, except that no mention can start where ``absent - present`` exceeds the margin for all
         types."""
-        skipped = (self.absent - self.present > margin).all(2, keepdim=True)  # (B, n, 1)
-        return replace(self, present=self.present.masked_fill(skipped, float("-inf")))
+        skipped: Any = (self.absent - self.present > margin).all(2)
+        skipped = skipped[:, :, None]  # (B, n, 1)
+        return replace(self, present=replaced(self.present, skipped, MINUS_INFINITY))
 
 
-def mean_scores(given: Sequence[EdgeScores]) -> EdgeScores:
+def mean_scores(given: Sequence[EdgeScores[Values]]) -> EdgeScores[Values]:
     """The scores of the normalised geometric mean of some distributions: the mean of their scores.
 
     The mean has no mentions that are wider than the c of any of them.
@@ -116,17 +206,25 @@ def mean_scores(given: Sequence[EdgeScores]) -> EdgeScores:
     if len(given) == 1:
         return given[0]
     c, tied = min(scores.max_width for scores in given), all(scores.branch is None for scores in given)
-    parts = [(scores if tied else scores.untied()).narrowed(c).tensors() for scores in given]
-    return EdgeScores(
+    return mean_of([(scores if tied else scores.untied()).narrowed(c) for scores in given])
+
+
+Some = TypeVar("Some", bound=Scores)
+
+
+def mean_of(given: Sequence[Some]) -> Some:
+    """The mean of scores of the same shapes."""
+    parts = [scores.tensors() for scores in given]
+    return type(given[0])(
         **{name: sum((part[name] for part in parts[1:]), parts[0][name]) / len(parts) for name in parts[0]}
     )
 
 
-def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[int]:
+def check_lengths(lengths: Any, batch: int, n: int) -> list[int]:
     """Return the sentence lengths as a list; raise an error if they are invalid."""
-    given = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    given = lengths.tolist() if hasattr(lengths, "tolist") else lengths
     try:
-        values = [operator.index(length) for length in given]  # pyright: ignore[reportGeneralTypeIssues]: checked here
+        values = [operator.index(length) for length in given]
     except TypeError:
         values = []
     if len(values) != batch:
@@ -137,36 +235,24 @@ def check_lengths(lengths: Tensor | Sequence[int], batch: int, n: int) -> list[i
     return values
 
 
-@dataclass(frozen=True)
-class Hyperpaths:
+class Hyperpaths(NamedTuple):
     """The scored hyperedges that mention sets use, as index columns (sentence, start[, width], type).
 
     T → X is used wherever no mention starts, so only the other four are listed.
     """
 
-    present: Tensor  # (3, number of edges)
-    extend: Tensor  # (4, ...)
-    close: Tensor
-    branch: Tensor
-    too_wide: tuple[int, ...]
-    """How many mentions of each sentence are wider than c and therefore on no hyperpath."""
+    present: Any  # (3, number of edges)
+    extend: Any  # (4, ...)
+    close: Any
+    branch: Any
 
 
-def hyperpaths_of(
-    mention_sets: MentionSets,
-    lengths: Sequence[int],
-    max_width: int,
-    types: int,
-    device: torch.device | None = None,
-) -> Hyperpaths:
-    """The hyperedges of the given sets, one set per sentence; mentions wider than `max_width` are left out and
-    counted."""
-    checked = check_mentions(mention_sets, lengths, types)
-    given = [(b, start, kind, end - start - 1) for b, mentions in enumerate(checked) for start, end, kind in mentions]
+def hyperpaths_of(mention_sets: Sequence[set[Mention]], max_width: int, like: Any) -> Hyperpaths:
+    """The hyperedges of the given sets, placed as scores `like` these are; mentions wider than `max_width` are left
+    out."""
+    given = [(b, start, kind, end - start - 1) for b, some in enumerate(mention_sets) for start, end, kind in some]
     mentions = np.array(sorted(given), dtype=np.int64).reshape(-1, 4)
-    fitting = mentions[:, 3] < max_width
-    too_wide = np.bincount(mentions[~fitting, 0], minlength=len(checked))
-    mentions = mentions[fitting]
+    mentions = mentions[mentions[:, 3] < max_width]
     chain, width = mentions[:, :3], mentions[:, 3]
     longest = np.ones(len(mentions), dtype=bool)  # the last mention of its (sentence, start, type)
     longest[:-1] = (chain[1:] != chain[:-1]).any(1)
@@ -178,5 +264,47 @@ def hyperpaths_of(
     ending[(np.repeat(first, np.diff(longest.nonzero()[0], prepend=-1)) + width)[~longest]] = True
     rows = np.column_stack([steps[:, :2], at, steps[:, 2]])
     close = np.column_stack([chain[longest, :2], reach, chain[longest, 2]])
-    columns = [part.T for part in (chain[longest], rows[~ending], close, rows[ending])]
-    return Hyperpaths(*to_device(columns, device or "cpu"), too_wide=tuple(too_wide.tolist()))
+    return Hyperpaths(*_columns_on([chain[longest].T, rows[~ending].T, close.T, rows[ending].T], like))
+
+
+def _columns_on(columns: Sequence[np.ndarray], like: Any) -> Sequence[Any]:
+    if is_array(like):
+        return columns
+    from hyperspan.kernels.transfer import to_device
+
+    return to_device(columns, like.device)
+
+
+def path_scores(scores: EdgeScores[Any], paths: Hyperpaths) -> Any:
+    """(B, n, m): the score of what hyperpaths choose in each chain; arbitrary in padding."""
+    xp = namespace(scores.close)
+    active = xp.zeros_like(scores.absent, dtype=xp.bool_ if is_array(scores.absent) else xp.bool)
+    active[tuple(paths.present)] = True
+    if scores.branch is None:
+        used = [
+            (scores.extend, xp.concatenate([paths.extend, paths.branch], 1)),
+            (scores.close, xp.concatenate([paths.close, paths.branch], 1)),
+        ]
+    else:
+        used = [(scores.extend, paths.extend), (scores.close, paths.close), (scores.branch, paths.branch)]
+    _, n, m = scores.absent.shape
+    per_chain = xp.where(active, scores.present, scores.absent).reshape(-1)
+    for values, edges in used:
+        sentence, start, _, kind = edges
+        per_chain = index_sum(per_chain, (sentence * n + start) * m + kind, gathered(values, edges))
+    return per_chain.reshape(scores.absent.shape)
+
+
+def unit_sums(scores: Scores, expected: Scores) -> Any:
+    """(B, n, m): scores times how often each is used, summed over widths; what is never used, as padding, may hold
+    anything."""
+    total, uses = 0.0, expected.tensors()
+    return -without_expected(total, scores.tensors(), uses)
+
+
+def without_expected(total: Any, scores: Mapping[str, Any], uses: Mapping[str, Any]) -> Any:
+    """(B, n, m): a total minus scores times their expected uses."""
+    for name, values in scores.items():
+        used = uses[name] * replaced(values, uses[name] == 0, 0.0)
+        total = total - (used if used.ndim == 3 else used.sum(2))
+    return total

@@ -1,7 +1,7 @@
-"""Calibration of a segmental hypergraph by type: another distribution with the same most probable sets. Needs no torch.
+"""Calibration of a segmental hypergraph by type: another distribution with the same most probable sets.
 
 The distribution is a product of independent chains, one for each start and type
-(:mod:`hyperspan.kernels.chain_reference`). Each type has a *temperature*, which divides all its scores, and a *bias* of
+(:mod:`hyperspan.kernels.chains`). Each type has a *temperature*, which divides all its scores, and a *bias* of
 at most 0, which is added to T → I. A temperature keeps the ranking of a chain's alternatives. A bias makes mentions
 less probable; where the best alternative of a chain has mentions, the bias removes only part of their lead over having
 none (a share `KEPT` remains). So every chain keeps its best alternative, and the most probable set of a sentence stays
@@ -15,8 +15,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hyperspan.kernels.chain_arrays import best_places
-from hyperspan.kernels.encode import EncoderWeights, ScoreArrays
+from hyperspan.kernels import chains
+from hyperspan.kernels.encode import EncoderWeights
+from hyperspan.kernels.numbers import placed, to_numpy
+from hyperspan.structures.scores import EdgeScores, Values
 
 KEPT = 0.1
 """The share of a lead that a bias must keep."""
@@ -28,7 +30,7 @@ class TypeCalibration:
     def __init__(self, temperatures: Sequence[float], biases: Sequence[float], discontinuous: float = 0.0):
         self.discontinuous = discontinuous
         self.temperatures, self.biases = np.array(temperatures, dtype=np.float64), np.array(biases, dtype=np.float64)
-        self._factors, self._biases = (1 / self.temperatures).astype(np.float32), self.biases.astype(np.float32)
+        self._factors = (1 / self.temperatures).astype(np.float32)
 
     def fold(self, weights: EncoderWeights) -> EncoderWeights:
         """Fold the temperatures into the encoder weights that score I edges, so that dividing costs nothing at
@@ -36,33 +38,21 @@ class TypeCalibration:
         factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
         return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
-    def temper(self, scores: ScoreArrays) -> ScoreArrays:
+    def temper(self, scores: EdgeScores[np.ndarray]) -> EdgeScores[np.ndarray]:
         """Divide `absent` and `present` by the temperatures; the other scores come from weights that are folded."""
         with np.errstate(all="ignore"):  # padding holds anything
-            return scores._replace(absent=scores.absent * self._factors, present=scores.present * self._factors)
+            return scores.changed(absent=scores.absent * self._factors, present=scores.present * self._factors)
 
-    def apply(self, scores: ScoreArrays, lengths: Sequence[int]) -> tuple[ScoreArrays, np.ndarray | None]:
-        """The scores of a batch with the biases, in float32, and its best mentions as rows.
+    def apply(self, scores: EdgeScores[Values], lengths: Sequence[int]) -> tuple[EdgeScores[Values], np.ndarray | None]:
+        """The scores of a batch with the biases, and its best mentions as rows.
 
         The scores must already be divided by the temperatures.
         """
         with np.errstate(all="ignore"):  # padding holds anything
-            leads = np.zeros_like(scores.absent)
-            best = best_places(scores, lengths, leads)
-            present = scores.present + allowed_bias(self._biases, leads)
-        return scores._replace(present=present), best
-
-
-def chain_leads(chains: ScoreArrays, room: np.ndarray) -> np.ndarray:
-    """(chains,): how much more the best alternative with mentions scores than none; `room` counts the words from the
-    start on."""
-    absent, present, extend, close, branch = chains
-    longest = close.copy()  # (chains, c): the score of each longest mention, with the better choice at shorter widths
-    with np.errstate(all="ignore"):  # padding holds anything
-        going_on = extend + np.maximum(close[:, :-1], 0.0) if branch is None else np.maximum(extend, branch)
-        longest[:, 1:] += going_on.cumsum(1)
-    longest[np.arange(longest.shape[1]) >= room[:, None]] = -np.inf
-    return longest.max(1) + present - absent
+            leads = np.zeros_like(to_numpy(scores.absent))
+            best = chains.best(scores, lengths, leads)
+            allowed = allowed_bias(self.biases.astype(leads.dtype), leads)
+            return scores.changed(present=scores.present + placed(allowed, scores.present)), best
 
 
 def allowed_bias(bias: np.ndarray | float, leads: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class DevChains:
         sentence = np.concatenate([batch.numbers[one.places[0]] for batch, one in zip(batches, marked, strict=True)])
         self.fold = sentence * FOLDS // (sentence.max(initial=0) + 1)  # consecutive sentences together
         self.is_gold = np.concatenate([one.gold.any(1) for one in marked])
-        firsts = np.cumsum([0, *(len(one.room) for one in marked)])
+        firsts = np.cumsum([0, *(len(one.gold) for one in marked)])
         self.row = np.concatenate([one.row + first for one, first in zip(marked, firsts, strict=False)])
         self.right = np.concatenate([one.right for one in marked])
         tables = [[batch.tempered(value) for batch in batches] for value in self.temperatures]

@@ -8,11 +8,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from hyperspan.kernels.encode import PartScores, ScoreArrays
+from hyperspan.kernels.encode import PartScores
+from hyperspan.kernels.numbers import log_sum, sigmoid, softplus
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.discontinuous_edges import first_parts
 from hyperspan.structures.mentions import AnyMention, MentionSets, parts_of
-from hyperspan.structures.segmental_calibration import TypeCalibration, chain_leads
+from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.structures.segmental_chains import Chains
 
 LEAST_PROBABLE = 1e-3
 """Chains without mentions are left out if a mention is less probable than this."""
@@ -32,7 +35,6 @@ class Marked(NamedTuple):
 
     places: tuple[np.ndarray, np.ndarray, np.ndarray]
     """(chains,) each: the sentence of the batch, the start and the type."""
-    room: np.ndarray  # (chains,): words from the start on
     gold: np.ndarray  # (chains, c): the first parts of gold mentions, which are all of a contiguous one
     found: Sequence[tuple[int, AnyMention]]
     """The sentence of the batch and the mention, for each mention of the most probable sets."""
@@ -58,12 +60,11 @@ class ChainBatch:
 
     numbers: np.ndarray
     marked: Marked
-    chains: ScoreArrays
-    """The scores of the marked chains at a temperature of 1: absent, present (chains,); extend, branch (chains, c - 1);
-    close (chains, c)."""
+    chains: Chains
+    """The scores of the marked chains at a temperature of 1."""
 
     def tempered(self, temperature: float) -> Tempered:
-        chains = _divided(self.chains, temperature)
+        chains = Chains(*(array / temperature for array in self.chains))
         return _tempered(chains, chains, self.marked)
 
 
@@ -81,22 +82,13 @@ class PartBatch:
     def tempered(self, temperature: float) -> Tempered:
         whole, value = self.distribution, self.distribution.first.close.dtype.type(temperature)
         longer = PartScores(*(array / value for array in whole.longer))
-        divided = DiscontinuousArrayHypergraph(_divided(whole.first, value), longer, whole.lengths, whole.parts)
+        divided = DiscontinuousArrayHypergraph(whole.first / value, longer, whole.lengths, whole.parts)
         if self.bias:
             divided = divided.calibrated(TypeCalibration([1.0] * whole.types, [0.0] * whole.types, self.bias))
-        first, best = (_at(divided.first_parts(best=best).scores, self.marked.places) for best in (False, True))
+        pair = (divided.first_parts(best=best).scores for best in (False, True))
+        first, best = (Chains.at(scores, whole.lengths, self.marked.places) for scores in pair)
         found = _tempered(first, best, self.marked)
         return found._replace(found=found.found * divided.given_first_parts(self.marked.found))
-
-
-def _divided(scores: ScoreArrays, temperature: float) -> ScoreArrays:
-    return ScoreArrays(*(None if array is None else array / temperature for array in scores))  # type: ignore[arg-type]
-
-
-def _at(scores: ScoreArrays, places: tuple[np.ndarray, np.ndarray, np.ndarray]) -> ScoreArrays:
-    """The scores of some chains."""
-    sentence, start, kind = places
-    return ScoreArrays(*(None if array is None else array[sentence, start, ..., kind] for array in scores))  # type: ignore[arg-type]
 
 
 def marked_chains(
@@ -127,7 +119,6 @@ def marked_chains(
     rows = [(b, one) for b, mentions in enumerate(found) for one in sorted(mentions) if kept[b, one[0], one[2]]]
     return Marked(
         places,
-        np.array(lengths)[sentence] - start,
         marked[1][sentence, start, :, kind],
         rows,
         np.array([row[b, one[0], one[2]] for b, one in rows], dtype=int),
@@ -137,7 +128,7 @@ def marked_chains(
 
 
 def chain_batch(
-    scores: ScoreArrays,
+    scores: EdgeScores[np.ndarray],
     lengths: Sequence[int],
     starts: np.ndarray,
     found: MentionSets,
@@ -147,7 +138,7 @@ def chain_batch(
 ) -> ChainBatch:
     """A batch of contiguous mentions; `starts` (B, n, m) are the probabilities that a mention begins."""
     marked = marked_chains(starts > LEAST_PROBABLE, scores.close.shape[2], lengths, found, gold, known)
-    return ChainBatch(numbers, marked, _at(scores, marked.places))
+    return ChainBatch(numbers, marked, Chains.at(scores, lengths, marked.places))
 
 
 def part_batch(
@@ -165,29 +156,22 @@ def part_batch(
     return PartBatch(numbers, marked, whole, bias)
 
 
-def _tempered(chains: ScoreArrays, best: ScoreArrays, marked: Marked) -> Tempered:
+def _tempered(chains: Chains, best: Chains, marked: Marked) -> Tempered:
     """Compute the quantities of the kernels for all widths of a chain at once; `best` has the same best sets."""
-    absent, present, extend, close, branch = (None if array is None else array.astype(np.float64) for array in chains)
-    assert absent is not None and present is not None and extend is not None and close is not None
-    count, c = close.shape
-    inside = np.arange(c) < marked.room[:, None]
-    between = inside[:, 1:]
-    close, extend = np.where(inside, close, -np.inf), np.where(between, extend, 0.0)
-    branch = extend + np.where(between, close[:, :-1], 0.0) if branch is None else np.where(between, branch, 0.0)
-    longest = close.copy()
-    longest[:, 1:] += np.logaddexp(extend, branch).cumsum(1)
-    total = np.logaddexp.reduce(longest, axis=1)
+    count, c = chains.close.shape
+    longest = chains.longest(maximum=False)
+    total = log_sum(longest, 1)
     share = np.exp(longest - total[:, None])  # (chains, c): the probability of each longest mention
     longer = share[:, ::-1].cumsum(1)[:, ::-1][:, 1:]  # (chains, c - 1): of a longer one
-    odds = branch - extend
+    odds = chains.log_odds()
     probability = share.copy()
-    probability[:, :-1] += longer / (1 + np.exp(-odds))
+    probability[:, :-1] += longer * sigmoid(odds)
     last = np.where(marked.gold, np.arange(c), -1).max(1)  # (chains,): the longest gold mention
-    choice = np.where(marked.gold[:, :-1], -np.logaddexp(0, -odds), -np.logaddexp(0, odds))
+    choice = np.where(marked.gold[:, :-1], -softplus(-odds), -softplus(odds))
     shorter = np.where(np.arange(c - 1) < last[:, None], choice, 0.0).sum(1)
     return Tempered(
-        present + total - absent,
-        chain_leads(best, marked.room),
+        total - chains.absent,
+        best.leads(),
         probability[marked.row, marked.width],
         (longest - total[:, None])[np.arange(count), last] + shorter,
     )

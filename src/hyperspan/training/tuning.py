@@ -32,11 +32,11 @@ import numpy as np
 import torch
 
 from hyperspan.evaluation.counts import counts_of, measures
-from hyperspan.kernels.encode import PartScores, ScoreArrays
+from hyperspan.kernels.encode import PartScores
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.structures import SegmentalHypergraph
+from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.discontinuous_scores import DiscontinuousScores
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
@@ -264,7 +264,7 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         distribution = SegmentalHypergraph(scores / temperature, lengths)
         starts, marks = distribution.edge_marginals.present.cpu().numpy(), model.marks(given)
         gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        arrays = ScoreArrays(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
+        arrays = EdgeScores(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
         known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])
         yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), known)
 
@@ -287,7 +287,7 @@ def _parts(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[PartBat
 def _arrays(model: Recognizer, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousArrayHypergraph:
     arrays = {name: tensor.numpy(force=True) for name, tensor in scores.tensors().items()}
     longer = PartScores(*(arrays.pop(name) for name in PartScores._fields))
-    return DiscontinuousArrayHypergraph(ScoreArrays(**arrays), longer, lengths, model.config.discontinuous.parts)
+    return DiscontinuousArrayHypergraph(EdgeScores(**arrays), longer, lengths, model.config.discontinuous.parts)
 
 
 def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:

@@ -152,17 +152,3 @@ int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
     free(scratch), free(last);
     return found;
 }
-
-/* (rows, widths, m) times (rows, m), the factor of each chain, in place; 0, or 1 if memory ran out. */
-FOR_EACH_CPU int NAME(scale)(real *restrict values, const real *restrict factors, int64_t rows, int64_t widths, int64_t m) {
-    const int64_t row = widths * m;
-    real *restrict factor = malloc((size_t)(row + m + 1) * sizeof(real));
-    if (!factor) return 1;
-    for (int64_t at = 0; at < rows; at++) {
-        memcpy(factor, factors + at * m, (size_t)m * sizeof(real));
-        NAME(repeat)(factor, m, row);
-        for (int64_t e = 0; e < row; e++) values[at * row + e] *= factor[e];
-    }
-    free(factor);
-    return 0;
-}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite
 from hyperspan.structures.common import (
     check_count,
     check_no_nan,

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.kernels.numerics import MINUS_INFINITY, finite
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite
 from hyperspan.structures.graphs.packed import Graph
 
 

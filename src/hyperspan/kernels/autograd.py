@@ -1,0 +1,77 @@
+"""What torch needs to differentiate the kernels: values in one pass, derivatives from expected edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+Values = tuple[Tensor | None, ...]
+"""The scores of each kind of edge, or their expected numbers; None where no scores are given."""
+
+
+class LogPartition(Function):
+    """Log-partitions, from a kernel that also finds how often each score is expected to be used: their gradient.
+
+    `kernel` computes both without gradients, `formula` in a way that can be differentiated again.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, kernel: Callable, formula: Callable, *scores: Any) -> Tensor:
+        ctx.save_for_backward(*scores)
+        ctx.kernel, ctx.formula = kernel, formula
+        log_partition, ctx.edges = kernel(scores, any(ctx.needs_input_grad))
+        return log_partition
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Values:
+        scores, needed = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        if torch.is_grad_enabled():  # a second derivative is needed, and the kernel has only the first
+            # Views, because the caller's tensors may depend on each other, and only direct gradients count here.
+            edges = ctx.formula([None if one is None else one.view_as(one) for one in scores])
+            return (
+                None,
+                None,
+                *(_scaled(one, gradient) if need else None for one, need in zip(edges, needed, strict=True)),
+            )
+        # The edges are scaled in place and returned; a second backward pass computes them again.
+        edges = ctx.edges or ctx.kernel(scores, True)[1]
+        ctx.edges = None
+        return None, None, *(None if one is None else _scale(one, gradient) for one in edges)
+
+
+def _scaled(edges: Tensor, gradient: Tensor) -> Tensor:
+    """Edges (B, n, ..., m) times the gradient (B, n, m) of their chain."""
+    return edges * (gradient if edges.dim() == gradient.dim() else gradient[:, :, None])
+
+
+def _scale(edges: Tensor, gradient: Tensor) -> Tensor:
+    """The same in place."""
+    return edges.mul_(gradient if edges.dim() == gradient.dim() else gradient[:, :, None])
+
+
+class Gather(Function):
+    """Gather values at index columns, each at most once, so that the backward pass needs no accumulation."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, columns: Tensor) -> Tensor:
+        ctx.columns, ctx.shape = columns, values.shape
+        return values[tuple(columns)]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor):
+        return _Scatter.apply(gradient, ctx.columns, ctx.shape), None
+
+
+class _Scatter(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, columns: Tensor, shape: Sequence[int]) -> Tensor:
+        ctx.columns = columns
+        return values.new_zeros(shape).index_put_(tuple(columns), values)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor):
+        return Gather.apply(gradient, ctx.columns), None, None
