@@ -71,7 +71,7 @@ def train_in_python(folder: str, kind: str, encoder: str) -> None:
         print(load_model(folder).encoder.known, vars(ENCODERS[encoder])["times_checked"])
 
 
-@pytest.mark.parametrize(("kind", "encoder"), [("lexicon", "hashes"), ("single-words", "neural")])
+@pytest.mark.parametrize(("kind", "encoder"), [("lexicon", "hashes"), ("not-inside", "neural")])
 def test_plugin_model_encoder_and_structure_are_trained_and_used(tmp_path: Path, kind: str, encoder: str) -> None:
     model = str(tmp_path / "model")
     trained = called(train_in_python, model, kind, encoder, path=ZOO)

@@ -24,6 +24,7 @@ from tests.baselines.cases_mention_hypergraph import mention_hypergraph_cases
 from tests.baselines.cases_mention_separators import separators_cases
 from tests.baselines.cases_semi_markov import semi_markov_cases
 from tests.baselines.cases_tree import constituency_cases
+from tests.plugins.cases_not_inside import not_inside_cases
 from tests.structures.batches import Batch, batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets, arrays
 from tests.structures.cases_discontinuous import discontinuous_cases
@@ -176,4 +177,5 @@ STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
     "mention separators": separators_cases(),
     "mention hypergraph": mention_hypergraph_cases(),
     "cascaded chains": cascaded_cases(),
+    "a plug-in's": not_inside_cases(),
 }

@@ -1,4 +1,4 @@
-"""A plug-in as others would write it: a format, a structure with its scorer, an encoder, and a model."""
+"""A plug-in as others would write it: a format, an encoder and a model. `hyperspan_not_inside` is its structure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,12 +23,11 @@ from hyperspan.nn import (
     EncoderAbilities,
     Model,
     Outputs,
-    Scorer,
-    Spans,
     WordLinear,
     collate,
 )
-from hyperspan.structures import Distribution, Loss
+from hyperspan.structures import Loss
+from hyperspan.structures.graphs import Graph, SpanGraph
 from hyperspan.text.vocabulary import Vocabulary
 
 # -- a format: a line a document, with [[mentions|LABEL]] that do not overlap ------------------------------------------
@@ -55,59 +55,6 @@ def write_zoo(documents: Iterable[Document], target: Target, losses: Losses, pro
 
 
 ZOO = Format(read_zoo, write_zoo, lambda head: "[[" in head, (".zoo",), holds="flat", needs_sentences=False)
-
-
-# -- a structure and its scorer: mentions of one word, each by itself --------------------------------------------------
-
-
-class SingleWords(Distribution):
-    """Every word is a mention of a type or not, independently: log-odds (B, n, m)."""
-
-    limits = "it is a structure for tests"
-
-    def __init__(self, scores: Tensor, lengths: Sequence[int]):
-        self.lengths, self.types = list(lengths), scores.shape[2]
-        inside = torch.arange(scores.shape[1])[None, :] < torch.tensor(self.lengths)[:, None]
-        self.scores = scores.masked_fill(~inside[..., None], -torch.inf)
-
-    @property
-    def marginals(self) -> Tensor:
-        return self.scores.sigmoid()[:, :, None]
-
-    def argmax(self) -> list[frozenset[tuple[int, int, int]]]:
-        return [frozenset((i, i + 1, k) for i, k in (one > 0).nonzero().tolist()) for one in self.scores]
-
-    def topk(self, k: int) -> list[list[tuple[frozenset[tuple[int, int, int]], float]]]:
-        best = self.argmax()
-        return [[(one, float(p))] for one, p in zip(best, self.log_prob(best), strict=True)]
-
-    def log_prob(self, mention_sets: Sequence[Iterable[tuple[int, int, int]]]) -> Tensor:
-        chosen = torch.zeros_like(self.scores)
-        for index, mentions in enumerate(mention_sets):
-            for start, _, kind in mentions:
-                chosen[index, start, kind] = 1
-        finite = self.scores.clamp(min=-100)
-        return -nn.functional.binary_cross_entropy_with_logits(finite, chosen, reduction="none").sum((1, 2))
-
-
-class SingleWordScorer(Scorer):
-    abilities = Abilities("of one word")
-
-    def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
-        super().__init__(encoder, labels, config)
-        self.odds = encoder.word_layer(Outputs(["is a mention"], self.types))
-
-    def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Tensor:
-        return self.by_word(self.odds(words), batch)
-
-    def add_mention_bias(self, scores: Tensor, bias: float) -> Tensor:
-        return scores + bias
-
-    def distribution(self, scores: Tensor, lengths: Sequence[int]) -> SingleWords:
-        return SingleWords(scores, lengths)
-
-    def representable(self, mentions: set[tuple[int, int, int]], longest: int) -> set[tuple[int, int, int]]:
-        return {mention for mention in mentions if mention[1] - mention[0] == 1}
 
 
 # -- an encoder: a vector of each word, by a hash of it ---------------------------------------------------------------
@@ -170,6 +117,13 @@ class HashEncoder(Encoder):
 # -- a model that is no encoder, scorer and structure: the log-odds of each word, whatever its neighbours --------------
 
 
+def word_graph(n: int, m: int) -> Graph:
+    """Each word is a mention of a type or not, independently: a node for each, all of them roots."""
+    graph = Graph(mention=(n, 1, m))
+    slots = graph.slots["mention"][:, 0]
+    return graph.finish(graph.add(graph.end, np.stack([np.full_like(slots, graph.nothing), slots], axis=2)))
+
+
 class Lexicon(Model):
     abilities = Abilities("of one word", vectors=True)
 
@@ -178,13 +132,14 @@ class Lexicon(Model):
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=False)
         self.odds = self.encoder.word_layer(Outputs(["is a mention"], len(self.labels)))
 
-    def distribution(self, sentences: Sequence[Sentence]) -> SingleWords:
+    def distribution(self, sentences: Sequence[Sentence]) -> SpanGraph:
         batch = self.collate(sentences)
         return self._of_words(self.encoder(batch)[-1], batch)
 
-    def _of_words(self, words: Tensor, batch: Batch) -> SingleWords:
-        odds = self.odds(words).index_select(0, batch.row_of)
-        return SingleWords(odds.view(len(batch.lengths), batch.longest, -1), batch.lengths)
+    def _of_words(self, words: Tensor, batch: Batch) -> SpanGraph:
+        n, m = batch.longest, len(self.labels)
+        odds = self.odds(words).index_select(0, batch.row_of).view(len(batch.lengths), n, 1, m)
+        return SpanGraph(word_graph(n, m), {"mention": odds}, batch.lengths)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[tuple[int, int, int]]], batch: Batch) -> Loss:
         kept = [{mention for mention in one if mention[1] - mention[0] == 1} for one in gold]

@@ -143,18 +143,20 @@ class Graph:
         node: Callable[..., Hashable],
         leaf: Callable[[str, tuple[int, ...]], Hashable | None] = lambda name, place: None,
         *,
+        root: Hashable | None = None,
         end: Hashable | None = None,
     ) -> Hypergraph:
-        """The explicit hypergraph of a graph with one root, for pictures and for counting.
+        """The explicit hypergraph, for pictures and for counting.
 
         `node` makes a node from the names that its block was given, `leaf` one from the name and place of a score.
-        Leaves stand before the nodes of a tail. `end` stands for the end of hyperpaths.
+        Leaves stand before the nodes of a tail. `root` stands above all roots, which need it unless there is one, and
+        `end` for the end of hyperpaths.
         """
         made: dict[int, Hashable] = {}
         for block in self.blocks:
             for row, number in enumerate(range(block.heads.start, block.heads.stop)):
                 made[number] = node(**{name: values[row].item() for name, values in block.names.items()})
-        (root,) = self.roots.tolist()
+        roots = [made.get(number, end) for number in self.roots.tolist() if number != self.end or end is not None]
         leaves = self._leaves(leaf)
         edges: list[Hyperedge] = []
         for block in self.blocks:
@@ -165,7 +167,11 @@ class Graph:
                 scored = leaves.get(int(self.taken[edge]))
                 tail = [made[number] for number in self.tails_of(edge)] or ([] if end is None else [end])
                 edges.append(Hyperedge(made[head], (*([] if scored is None else [scored]), *tail)))
-        return Hypergraph(made.get(root, end), edges)
+        if root is None:
+            (root,) = roots
+        else:
+            edges.append(Hyperedge(root, tuple(roots)))
+        return Hypergraph(root, edges)
 
     def _leaves(self, leaf: Callable[[str, tuple[int, ...]], Hashable | None]) -> dict[int, Hashable | None]:
         def named() -> Iterator[tuple[int, Hashable | None]]:
