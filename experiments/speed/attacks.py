@@ -162,10 +162,12 @@ def attacks() -> dict[str, Attack]:
         b'{"text":"' + b"\\u0061" * 600_000 + b'"}',
     ]
     answers = [body(text="IL-2 binds NF-kappa B. " * 15_000, candidates=0.001, top_k=0)]
+    sets = body(text=LONG_SENTENCE, top_k=100, candidates=0.001)
+    every = [*answers, sets, *filled[:4], *short[4:8], *values, body(texts=["IL-2 binds."] * 1_000)]
     return {
         "nothing": posts(body(text="IL-2 binds."), callers=1),
         "20 best sets of 999 words": posts(body(text=LONG_SENTENCE, top_k=20), callers=8),
-        "100 best sets, candidates": posts(body(text=LONG_SENTENCE, top_k=100, candidates=0.001), callers=8),
+        "100 best sets, candidates": posts(sets, callers=8),
         "many sentences of 500 words": posts(body(text=("x " * 500 + ".\n\n") * 30), callers=4),
         "short sentences, 8 best sets": posts(body(text="a\n" * 2_500, top_k=8), callers=4),
         "adversarial texts of 60 kB": posts(*short, callers=4),
@@ -173,6 +175,7 @@ def attacks() -> dict[str, Attack]:
         "the same, left after 0.5 s": posts(*filled, callers=8, patience=0.5),
         "bodies of 4 MB with many values": posts(*values, callers=8),
         "answers of several MB": posts(*answers, callers=4),
+        "16 of all these requests at once": posts(*every, callers=16),
         "120 streams with an open line": streams(120, open_line),
         "100 streams at full speed": streams(100, many_lines),
         "nonsense, idle connections": noise,

@@ -3,14 +3,18 @@ leaves."""
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from inspect import isframe
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -23,7 +27,7 @@ from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.errors import Problem
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.settings import Settings
-from tests.serve.running import Gated, Running, running, until
+from tests.serve.running import TEXT, Gated, Running, running, until
 from tests.support.models import small_model
 
 
@@ -296,3 +300,51 @@ def test_stopping_finishes_what_was_accepted_and_refuses_the_rest(gated: Gated) 
         assert one.client.get("/readyz").status_code == 503 and one.client.get("/healthz").status_code == 200
         gated.gate.set()
         assert [future.result(10).status_code for future in accepted] == [200, 200]
+
+
+def test_a_large_answer_is_made_without_a_pause_to_look_through_all_objects(annotator: Annotator) -> None:
+    thresholds, collections = gc.get_threshold(), Counter[bool]()
+    with running(Settings(max_texts=2_000), {"small": annotator}) as one:
+
+        def count(phase: str, about: dict[str, int]) -> None:
+            if phase == "start" and about["generation"] == 2:
+                collections[one.service.in_flight > 0] += 1
+
+        gc.callbacks.append(count)
+        run.leave_collections_to_the_server()
+        try:
+            assert len(one.annotate(texts=[TEXT] * 2_000, candidates=0.001)) == 2_000
+            until(lambda: collections[False] > 0)
+        finally:
+            gc.callbacks.remove(count)
+            gc.set_threshold(*thresholds)
+    assert collections[True] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/annotate", {"text": TEXT * 1_000}, 200),
+        ("/v1/annotate", {"text": TEXT * 1_000, "types": ["nothing"]}, 422),
+        ("/v1/annotate", {"texts": [TEXT] * 1_001}, 413),
+        ("/v1/annotate", {"text": TEXT * 1_000, "more": 1}, 422),
+        ("/v1/hypergraph", {"text": "Ada " * 200}, 413),
+    ],
+)
+def test_a_request_leaves_no_text_to_the_garbage_collector(
+    server: Running, path: str, body: dict[str, Any], status: int
+) -> None:
+    assert server.post(path, **body).status_code == status
+    gc.collect()
+    gc.disable()
+    try:
+        assert [server.post(path, **body).status_code for _ in range(5)] == [status] * 5
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        found = [*gc.garbage, *chain.from_iterable(one.f_locals.values() for one in gc.garbage if isframe(one))]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not [one for one in found if isinstance(one, (str, bytes, bytearray)) and len(one) > 10_000]
+    assert len(found) < 5 * 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -30,6 +31,8 @@ HEAD_SECONDS = 15.0
 """The time limit for the head of a request, before the body."""
 SWITCH_SECONDS = 0.001
 """How long a thread runs Python code while another waits, such as the event loop; the default is 5 ms."""
+COLLECTION_SECONDS = 300.0
+"""How long cyclic garbage is kept while there is always a request at work: a few kB for each request."""
 LAST_SHARE = 0.15
 """The share of the shutdown time kept for answering abandoned requests."""
 
@@ -68,6 +71,7 @@ def label(desk: LabellingDesk, port: int = 0, on_link: Callable[[str], None] = p
 def run(server: Server, listener: socket.socket, on_end: Callable[[], None] = lambda: None) -> None:
     """Serve until the process is stopped, then call `on_end`."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    leave_collections_to_the_server()
     try:
         server.run(sockets=[listener])
     finally:
@@ -78,6 +82,14 @@ def run(server: Server, listener: socket.socket, on_end: Callable[[], None] = la
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
+
+
+def leave_collections_to_the_server() -> None:
+    """No longer look through all objects for cyclic garbage at any time: it halts every thread for a second while the
+    millions of mentions of large answers are in memory.
+    """
+    youngest, middle, _ = gc.get_threshold()
+    gc.set_threshold(youngest, middle, 2**31 - 1)
 
 
 def listen(host: str, port: int, options: str = "--port") -> socket.socket:
@@ -122,6 +134,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.service: Service = app.state.service
         self._until: float | None = None
+        self._collected, self._collected_after = time.monotonic(), 0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal starts the shutdown, a second one speeds it up."""
@@ -133,6 +146,8 @@ class Server(uvicorn.Server):
         self.service.draining = True
 
     async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:
+            self._collect_garbage()
         if self.service.failure is not None:
             self.should_exit = True
         if self.service.draining:
@@ -143,6 +158,14 @@ class Server(uvicorn.Server):
             if self.service.in_flight == 0 or now > self._until:
                 self.should_exit = True
         return await super().on_tick(counter)
+
+    def _collect_garbage(self) -> None:
+        """Collect the garbage of answered requests when none is at work, or after a long time."""
+        answered, now = self.server_state.total_requests, time.monotonic()
+        is_due = self.service.in_flight == 0 or now > self._collected + COLLECTION_SECONDS
+        if is_due and answered != self._collected_after:
+            gc.collect()
+            self._collected, self._collected_after = now, answered
 
 
 class Protocol(H11Protocol):
