@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,11 +59,12 @@ def test_every_line_is_read_and_written_back(tmp_path: Path) -> None:
         Mention(48, 49, "ANIMAL"),
     }
     assert {mention.id for mention in document.mentions} == {"T7", "T2", "T3", "T4"}
-    assert document.metadata["brat_other_lines"] == [ANNOTATIONS.split("\n")[line] for line in (1, 4, 5, 6)]
-    assert document.metadata["brat_order"] == ["T7", "", "T2", "T3", "", "", "", "T4"]
+    others = [ANNOTATIONS.split("\n")[line] for line in (1, 4, 5, 6)]
+    assert document.metadata == {"about_mentions": {"brat_lines": others}}
     assert problems.notes == {"mention annotated twice, kept once": 1}
     written(tmp_path, [document])
-    assert (tmp_path / "out/zoo.ann").read_bytes() == ANNOTATIONS.encode()
+    lines = (tmp_path / "out/zoo.ann").read_text(encoding="utf-8").splitlines()
+    assert sorted(lines) == sorted(ANNOTATIONS.splitlines()) and lines[4:] == others
     assert (tmp_path / "out/zoo.txt").read_bytes() == TEXT.encode()
 
 
@@ -74,14 +74,14 @@ def test_mentions_come_and_go_between_reading_and_writing(tmp_path: Path) -> Non
     changed = Document(TEXT, [*kept, Mention(0, 3, "PER"), Mention(26, 31, "PER", id="E1")], (), "", document.metadata)
     written(tmp_path, [changed])
     assert (tmp_path / "out/document.ann").read_text().split("\n") == [
-        "R1\tLocated Arg1:T7 Arg2:T2",
+        "T1\tPER 0 3\tAda",
         "T2\tGPE 13 20\tSeattle",
+        "T5\tPER 26 31\tyoung",
         "T3\tPER 26 31;40 46\tyoung people",
+        "T4\tANIMAL 48 49\t🦒",
+        "R1\tLocated Arg1:T7 Arg2:T2",
         "*\tEquiv T7 T9",
         "#1\tAnnotatorNotes T2\ta\tnote",
-        "T4\tANIMAL 48 49\t🦒",
-        "T1\tPER 0 3\tAda",
-        "T5\tPER 26 31\tyoung",
         "",
     ]
 
@@ -99,10 +99,11 @@ def test_new_mentions_get_ids_that_no_other_line_has(tmp_path: Path) -> None:
     "metadata", [None, 3, "T1", [None, 3, ["T1"], "a\nb", "", "T1\tX 0 1\t", "R1\tfine\r"], {"a": 1}]
 )
 def test_metadata_may_hold_anything(tmp_path: Path, metadata: object) -> None:
-    given_metadata = {"brat_other_lines": metadata, "brat_order": metadata, "brat_parts": metadata}
-    [source] = written(tmp_path, [Document("ab", [Mention(0, 1, "X")], metadata=given_metadata)])
-    [document] = read_brat(source, Problems())
-    assert document.mentions == {Mention(0, 1, "X")}
+    for number, about in enumerate(({"about_mentions": metadata}, {"about_mentions": {"brat_lines": metadata}})):
+        (folder := tmp_path / str(number)).mkdir()
+        [source] = written(folder, [Document("ab", [Mention(0, 1, "X")], metadata=about)])
+        [document] = read_brat(source, Problems())
+        assert document.mentions == {Mention(0, 1, "X")}
 
 
 def test_text_and_annotations_find_each_other(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_what_brat_leaves_open_is_decided_and_noted(tmp_path: Path) -> None:
     }
 
 
-def test_parts_on_both_sides_of_a_line_break_are_one_and_written_as_they_were(tmp_path: Path) -> None:
+def test_parts_on_both_sides_of_a_line_break_are_one(tmp_path: Path) -> None:
     lines = "T1\tFAC 8 11;13 20\tthe Seattle\nT2\tX 8 11;13 20;26 31\tthe Seattle young\nT3\tFAC 13 20\tSeattle\n"
     problems = Problems()
     [document] = read_brat(put(tmp_path, lines), problems)
@@ -206,11 +207,11 @@ def test_parts_on_both_sides_of_a_line_break_are_one_and_written_as_they_were(tm
     assert document.mentions == {Mention(8, 20, "FAC"), split, Mention(13, 20, "FAC")}
     assert problems.notes == {PARTS_JOINED: 2}
     written(tmp_path, [document])
-    assert (tmp_path / "out/zoo.ann").read_text() == lines
-    kept = evolve(document, mentions=[Mention(8, 20, "GPE", id="T1"), evolve(split, id="T2")])  # another label
-    write_brat([kept], Target(str(tmp_path / "changed")), Losses(), Problems())
-    expected = "T1\tGPE 8 20\tthe  Seattle\nT2\tX 8 11;13 20;26 31\tthe Seattle young\n"
-    assert (tmp_path / "changed/zoo.ann").read_text() == expected
+    assert (tmp_path / "out/zoo.ann").read_text().splitlines() == [
+        "T1\tFAC 8 20\tthe  Seattle",
+        "T2\tX 8 20;26 31\tthe  Seattle young",
+        "T3\tFAC 13 20\tSeattle",
+    ]
 
 
 def test_file_names_are_safe_and_unique(tmp_path: Path) -> None:
@@ -308,7 +309,7 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, docu
 
 
 @pytest.mark.parametrize("most", [5, ALL])
-def test_litbank_comes_back_byte_for_byte(tmp_path: Path, most: int | None) -> None:
+def test_litbank_comes_back_sorted(tmp_path: Path, most: int | None) -> None:
     with tarfile.open(data_path("litbank/litbank_entities_brat_tsv.tar.gz")) as archive:
         names = sorted(name for name in archive.getnames() if name.endswith(".ann"))
         wanted = {name[:-4] for name in (names if most is None else random.Random(0).sample(names, most))}
@@ -320,8 +321,10 @@ def test_litbank_comes_back_byte_for_byte(tmp_path: Path, most: int | None) -> N
     assert not problems.notes and not losses.lost and (most or losses.written == 13_912)
     for source in sources:
         assert source.path is not None
-        for file in (source.path, source.path.with_suffix(".txt")):
-            assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
+        before, after = (path.read_bytes().splitlines() for path in (source.path, tmp_path / "out" / source.path.name))
+        assert sorted(after) == sorted(before)
+        text = source.path.with_suffix(".txt")
+        assert (tmp_path / "out" / text.name).read_bytes() == text.read_bytes()
         assert looks_like_brat(source.head().decode(errors="ignore"))
         assert not looks_like_brat(source.path.with_suffix(".txt").read_text(encoding="utf-8")[:65_536])
     assert len(sources) == (most or 100)

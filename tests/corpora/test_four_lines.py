@@ -37,6 +37,20 @@ JJ NNS .
 
 
 """
+WRITTEN = b"""\
+The FOO gene of red cells .
+DT NN NN IN JJ NNS .
+1,2 G#protein|1,2 G#protein|1,3 G#DNA|4,6 G#cell_type
+
+Nothing was found .
+NN VBD VBN .
+
+
+Red cells grow .
+_ _ _ _
+0,2,1,2 G#cell_type
+
+"""
 FILES = [f"genia/{part}.data" for part in ("train", "dev", "test")]
 SAMPLES = [f"genia/authors_sample/{part}.data" for part in ("train", "dev", "test")]
 
@@ -63,14 +77,14 @@ def test_reads_tokens_tags_mentions_heads_and_duplicates():
     (cells,) = third.sentences[0].mentions
     assert cells.head == (1, 2)
     assert [mention.head for mention in third.mentions] == [(4, 9)]
-    assert third.sentences[0].tags == () and third.metadata["blank_lines"] == 2
+    assert third.sentences[0].tags == () and third.metadata == {"label_prefix": "G#"}
     assert problems.notes == {"tags left out because there are not as many as tokens": 1}
 
 
-def test_writes_what_was_read_byte_for_byte():
+def test_writes_what_was_read_in_sorted_order():
     documents, _ = read(SAMPLE)
     data, losses = written(documents)
-    assert data == SAMPLE and losses.written == 4 and not losses.lost
+    assert data == WRITTEN and losses.written == 4 and not losses.lost
 
 
 def test_writes_what_changed_since_it_was_read():
@@ -92,7 +106,7 @@ def test_writes_another_prefix(prefix: str, line: str):
 def test_prefix_is_kept_on_request_and_then_written_again():
     documents, _ = read(SAMPLE, prefix="")
     assert spans(documents[0]) == [(1, 2, "G#protein"), (1, 3, "G#DNA"), (4, 6, "G#cell_type")]
-    assert written(documents)[0] == SAMPLE
+    assert written(documents)[0] == WRITTEN
 
 
 @pytest.mark.parametrize("prefix", [" ", "a|b", "a\nb"])
@@ -101,31 +115,19 @@ def test_refuses_a_prefix_that_does_not_fit(prefix: str):
         written([], prefix=prefix)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"Red cells grow .\n0,2 G#cell_type\n\nNothing .\n\n\nRed .\n\n\n",
-        b"Nothing .\n\n\nRed cells grow .\n0,2 G#cell_type|0,1 colour\n\n",
-    ],
-)
-def test_reads_and_writes_three_lines_without_tags(data: bytes):
+def test_three_lines_without_tags_are_read_and_get_unknown_ones():
+    data = b"Red cells grow .\n0,2 G#cell_type|0,1 colour\n\nNothing .\n\n\nRed .\n\n\n"
     documents, _ = read(data)
-    assert [document.sentences[0].tags for document in documents] == [()] * len(documents)
-    assert written(documents)[0] == data
-
-
-def test_documents_with_and_without_tag_lines_get_the_same_number_of_lines():
-    with_tags, _ = read(b"a b\nA B\n\n\n")
-    without, _ = read(b"c\n\n\n")
-    problems = Problems()
-    assert written([*without, *with_tags], problems=problems)[0] == b"c\n\n\na b\n\n\n"
-    assert problems.notes == {"tags left out because the first sentence of the file has none": 1}
-    assert written([*with_tags, *without])[0] == b"a b\nA B\n\n\nc\n_\n\n\n"
+    assert [document.sentences[0].tags for document in documents] == [(), (), ()]
+    assert read(written(documents)[0])[0] == documents
+    documents, _ = read(b"Nothing .\n\n\nRed cells grow .\n0,2 G#cell_type\n\n")
+    expected = b"Nothing .\n_ _\n\n\nRed cells grow .\n_ _ _ _\n0,2 G#cell_type\n\n"
+    assert written(documents)[0] == expected
 
 
 def test_windows_line_ends_and_a_missing_last_line():
     documents, _ = read(SAMPLE.replace(b"\n", b"\r\n"))
-    assert written(documents)[0] == SAMPLE
+    assert written(documents)[0] == WRITTEN
     documents, _ = read(b"a b\nA B\n0,1 X")
     assert written(documents)[0] == b"a b\nA B\n0,1 X\n\n"
 
@@ -242,20 +244,23 @@ def test_generated_documents_come_back(given_documents: list[Document]):
 
 
 @pytest.mark.parametrize("name", [*FILES, *SAMPLES])
-def test_the_beginning_of_a_real_file_comes_back_byte_for_byte(name: str):
+def test_the_beginning_of_a_real_file_comes_back(name: str):
     lines = data_path(name).read_bytes().splitlines(keepends=True)
     data = b"".join(lines[: 4 * 300])
     assert looks_like_four_lines(data[:65_536].decode(errors="ignore"))
-    assert written(read(data)[0])[0] == data
+    documents, _ = read(data)
+    assert read(written(documents)[0])[0] == documents
 
 
 @pytest.mark.corpora
 @pytest.mark.parametrize(
     ("name", "sentences", "mentions"), [*zip(FILES, (14_836, 1_855, 1_855), (46_416, 5_014, 5_600), strict=True)]
 )
-def test_real_files_come_back_byte_for_byte(name: str, sentences: int, mentions: int):
+def test_real_files_come_back(name: str, sentences: int, mentions: int):
     data = data_path(name).read_bytes()
     documents, problems = read(data)
     again, losses = written(documents)
-    assert again == data and len(documents) == sentences and losses.written == mentions
+    listed = sum(len(document.sentences[0].listed) for document in documents)
+    assert read(again)[0] == documents and (len(documents), listed) == (sentences, mentions)
+    assert losses.written == sum(len(document.sentences[0].mentions) for document in documents)
     assert problems.notes == ({"tags left out because there are not as many as tokens": 1} if "test" in name else {})

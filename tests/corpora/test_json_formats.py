@@ -6,6 +6,7 @@ import copy
 import gzip
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,9 @@ def test_plain_text_can_be_written_everywhere(name: str, document: Document) -> 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_come_back_as_they_were(name: str) -> None:
-    assert written(name, read(name, SAMPLES[name])).decode() == SAMPLES[name]
+    """But for the order of mentions."""
+    again = written(name, read(name, SAMPLES[name])).decode()
+    assert read(name, again) == read(name, SAMPLES[name]) and sorted(again) == sorted(SAMPLES[name])
 
 
 # ---------------------------------------------------------------------------------------------------- real files
@@ -218,18 +221,20 @@ def real_sample(name: str, sentences: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_files_come_back_byte_for_byte(name: str) -> None:
+def test_real_files_come_back(name: str) -> None:
+    """But for the order of mentions."""
     data = real_sample(name, 300)
-    assert written(name, read(name, data)) == data
+    again = written(name, read(name, data))
+    assert read(name, again) == read(name, data) and Counter(again) == Counter(data)
 
 
 @pytest.mark.corpora
 @pytest.mark.parametrize("name", REAL)
-def test_whole_real_files_come_back_byte_for_byte(name: str) -> None:
-    """But for the newline at the end that W2NER's file has not."""
+def test_whole_real_files_come_back(name: str) -> None:
+    """But for the order of mentions, and the newline at the end that W2NER's file has not."""
     data = gzip.decompress(data_path(REAL[name]).read_bytes())
     documents = read(name, data)
-    assert written(name, documents) == data.removesuffix(b"\n") + b"\n"
+    assert Counter(written(name, documents)) == Counter(data.removesuffix(b"\n") + b"\n")
     for other in SAMPLES:
         text = written(other, documents)
         assert FORMATS[other].looks_like(text[:65_536].decode())
@@ -270,7 +275,7 @@ def test_label_studio_joins_regions_by_relations() -> None:
         (((8, 18),), "b"),
     }
     [apart] = read("label-studio", json.dumps([task]), continues="")
-    assert len(apart.mentions) == 4 and apart.metadata["other_results"] == [relation]
+    assert len(apart.mentions) == 4 and apart.metadata == {"about_mentions": {"other_results": [relation]}}
     regions[1]["value"]["labels"] = ["X"]
     with pytest.raises(CorpusError, match="regions that are joined have the labels X, cell, but each needs the same"):
         read("label-studio", json.dumps([task | {"annotations": [{"result": [*regions, relation]}]}]))
@@ -280,10 +285,10 @@ def test_label_studio_joins_regions_by_relations() -> None:
         written("label-studio", [document], continues="")
 
 
-def test_w2ner_reads_fragments_and_remembers_order() -> None:
+def test_w2ner_reads_fragments() -> None:
     first, second = read("w2ner", SAMPLES["w2ner"])
     assert first.sentences[0].mentions == {Mention(0, 4, "S", ((0, 1), (3, 4))), Mention(0, 2, "S")}
-    assert first.metadata == {"word": [[0, 1]], "mention_order": [1, 0]} and second.text == ""
+    assert first.metadata == {"word": [[0, 1]]} and second.text == ""
     assert {m.text for m in first.mentions} == {"sore arms and legs", "sore arms"}
 
 
@@ -291,9 +296,22 @@ def test_spert_is_read_as_cnn_ner() -> None:
     text = '[{"tokens": ["the", "zoo"], "entities": [{"type": "FAC", "start": 0, "end": 2}], "relations": [], "orig_id": 5}]'
     [document] = read("cnn-ner", text)
     assert document.sentences[0].mentions == {Mention(0, 2, "FAC")}
-    assert document.metadata == {"relations": [], "orig_id": 5}
+    assert document.metadata == {"orig_id": 5}
     again = json.loads(written("cnn-ner", [document], style="spert"))
     assert again == json.loads(text)
+
+
+def test_relations_of_spert_follow_their_mentions_into_sorted_order() -> None:
+    entities = [{"type": "X", "start": start, "end": start + 1} for start in (2, 0, 1)]
+    record = {
+        "tokens": ["a", "b", "c"],
+        "entities": entities,
+        "relations": [{"type": "R", "head": 0, "tail": 2}, "odd"],
+    }
+    [document] = read("cnn-ner", json.dumps([record]))
+    (again,) = json.loads(written("cnn-ner", [document], style="spert"))
+    assert [one["start"] for one in again["entities"]] == [0, 1, 2]
+    assert again["relations"] == [{"type": "R", "head": 2, "tail": 1}, "odd"]
 
 
 def test_keys_of_mentions_that_cannot_be_kept_are_noted() -> None:
@@ -330,7 +348,7 @@ def test_doccano_entities_and_relations() -> None:
     }
     [document] = read("doccano", json.dumps(record))
     assert {(m.text, m.label, m.id) for m in document.mentions} == {("the 🦁 zoo", "FAC", "12"), ("🦁", "ANIMAL", "7")}
-    assert document.id == "1" and document.metadata["relations"] == record["relations"]
+    assert document.id == "1" and document.metadata["about_mentions"] == {"relations": record["relations"]}
     assert json.loads(written("doccano", [document])) == record
     triples = json.loads(written("doccano", [document], key="labels"))
     assert triples["labels"] == [[0, 9, "FAC"], [4, 5, "ANIMAL"]]

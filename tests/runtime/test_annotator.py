@@ -166,8 +166,7 @@ def test_documents_keep_everything_but_their_mentions(annotator: Annotator) -> N
     metadata = {
         "year": 1818,
         "alternatives": [],
-        "brat_other_lines": ["R1\tNear Arg1:T1 Arg2:T2"],
-        "brat_order": ["T1"],
+        "about_mentions": {"brat_lines": ["R1\tNear Arg1:T1 Arg2:T2"]},
     }
     given = Document("Ada left, alone", [Mention(4, 8, "wrong")], [split], "novel", metadata)
     document = annotator(given)

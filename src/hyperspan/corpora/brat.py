@@ -9,9 +9,8 @@
 
 `T` lines are mentions: id, label, one or more fragments, and the covered text, with fragments joined by a space and
 line breaks replaced by spaces. All other lines (relations, events, attributes, notes …) are kept unchanged in the
-document's metadata under "brat_other_lines" and written back; "brat_order" lists the ids of the mentions in the order
-of the file, with "" for each of the other lines. Parts separated only by white space, which brat creates around a line
-break, are read as one part; "brat_parts" keeps the lines of such mentions, which are written back.
+document's metadata and written after the mentions. Parts separated only by white space, which brat creates around a
+line break, are read as one part.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.results import BRAT_ORDER, BRAT_OTHER_LINES, BRAT_PARTS
+from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
 from hyperspan.errors import CorpusError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Span
 
+OTHER_LINES = "brat_lines"
+"""The key of the other lines in what the metadata say about mentions."""
 # Longer digit strings are no offsets; Python refuses to convert very long ones.
 _OFFSETS = r"[0-9]{1,18} [0-9]{1,18}"
 _WORD = r"[^ \t\r\n]+"
@@ -82,31 +83,18 @@ def read_brat(source: Source, problems: Problems) -> Iterator[Document]:
 def _document(annotations: Source, text: str, name: str, problems: Problems) -> Document:
     mentions: dict[Mention, None] = {}
     others: list[str] = []
-    order: list[str] = []
-    parted: list[str] = []
-    lines = [(number, line) for number, line in annotations.lines() if line.strip()]
-    for line, mention in _entities(annotations, lines, text, problems):
+    for line, mention in _entities(annotations, text, problems):
         if mention is None:
             others.append(line)
-            order.append("")
         elif mention in mentions:
             problems.note("mention annotated twice, kept once")
             others.append(line)  # other lines may refer to its id
-            order.append("")
         else:
             mentions[mention] = None
-            order.append(mention.id)
-            if line.split("\t")[1].removeprefix(mention.label).count(";") >= len(mention.parts):
-                parted.append(line)
-    metadata = {
-        key: value for key, value in ((BRAT_OTHER_LINES, others), (BRAT_ORDER, order), (BRAT_PARTS, parted)) if value
-    }
-    return Document(text, mentions, id=name, metadata=metadata)
+    return Document(text, mentions, id=name, metadata={ABOUT_MENTIONS: {OTHER_LINES: others}} if others else {})
 
 
-def _entities(
-    annotations: Source, lines: Iterable[tuple[int, str]], text: str, problems: Problems
-) -> Iterator[tuple[str, Mention | None]]:
+def _entities(annotations: Source, text: str, problems: Problems) -> Iterator[tuple[str, Mention | None]]:
     """Yield each line, with the mention of a `T` line and None for others."""
     ids: set[str] = set()
 
@@ -117,7 +105,9 @@ def _entities(
         ids.add(mention.id)
         return trimmed([mention], text, problems)[0]
 
-    for number, line in lines:
+    for number, line in annotations.lines():
+        if not line.strip():
+            continue
         if _OTHER.fullmatch(line):
             yield line, None
             continue
@@ -205,28 +195,17 @@ def write_brat(documents: Iterable[Document], target: Target, losses: Losses, pr
 
 
 def _lines(document: Document, problems: Problems) -> list[str]:
-    """The lines of the ``.ann`` file: in their original order, new ones last."""
-    mentions = document.mentions
-    others = [line for line in _strings(document, BRAT_OTHER_LINES) if "\n" not in line and not line.endswith("\r")]
-    taken = {line.partition("\t")[0] for line in others}
-    named = _with_ids(sorted(mentions), taken, problems)
-    as_read = {
-        (mention, mention.id): line
-        for line in _strings(document, BRAT_PARTS)
-        for mention in _reading(line, document.text)
-        if not {"\n", "\r"} & {*line}
-    }
-    waiting = {mention.id: as_read.get((mention, mention.id)) or _line(mention, document.text) for mention in named}
-    remaining = iter([line for line in others if _still_holds(line, document.text, mentions)])
-    order = _strings(document, BRAT_ORDER)
-    lines = [waiting.pop(identifier, None) if identifier else next(remaining, None) for identifier in order]
-    return [line for line in (*lines, *waiting.values(), *remaining) if line is not None]
+    """The lines of the ``.ann`` file: mentions, then the others that still hold."""
+    others = [line for line in _other_lines(document) if _still_holds(line, document.text, document.mentions)]
+    named = _with_ids(sorted(document.mentions), {line.partition("\t")[0] for line in others}, problems)
+    return [*(_line(mention, document.text) for mention in named), *others]
 
 
-def _strings(document: Document, key: str) -> list[str]:
-    """Metadata that should be a list of strings but may be any value."""
-    values = document.metadata.get(key)
-    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
+def _other_lines(document: Document) -> list[str]:
+    """Those in the metadata, which may be anything."""
+    lines = about_mentions(document.metadata).get(OTHER_LINES)
+    known = [line for line in lines if isinstance(line, str)] if isinstance(lines, list | tuple) else []
+    return [line for line in known if "\n" not in line and not line.endswith("\r")]
 
 
 def _still_holds(line: str, text: str, mentions: frozenset[Mention]) -> bool:

@@ -14,27 +14,26 @@ from typing import Any, Literal
 
 from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
-    ORDER,
     Record,
     distinct,
     documents_in,
     id_of,
-    in_order,
     list_of,
     listed,
     note_other_keys,
     number_of,
     records_in,
-    remembered_order,
     text_of,
     write_records,
 )
 from hyperspan.corpora.losses import Losses
+from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
-from hyperspan.types import Document, Mention
+from hyperspan.types import MENTION_ORDER, Document, Mention
 
 Key = Literal["label", "labels", "entities"]
+RELATIONS = "relations"
 KEYS: tuple[Key, ...] = ("label", "labels", "entities")
 
 
@@ -60,7 +59,7 @@ def write_doccano(
 
     def records() -> Iterator[Record]:
         for document in documents:
-            yield _record(document, in_order(document.mentions, document.metadata), key)
+            yield _record(document, sorted(document.mentions, key=MENTION_ORDER), key)
 
     write_records(records(), target, lines=True)
 
@@ -94,8 +93,10 @@ def _document(record: Record, problems: Problems) -> Document:
         problems.note("text without annotation read as one without mentions")
     given = [_mention(item, problems) for item in list_of(record, key)] if key else []
     mentions = distinct(trimmed(given, text, problems), problems)
-    metadata = {name: value for name, value in record.items() if name not in {"text", key}}
-    return Document(text, mentions, id=id_of(record.get("id")), metadata=metadata | remembered_order(mentions))
+    metadata = {name: value for name, value in record.items() if name not in {"text", RELATIONS, key}}
+    if RELATIONS in record:
+        metadata[ABOUT_MENTIONS] = {RELATIONS: record[RELATIONS]}
+    return Document(text, mentions, id=id_of(record.get("id")), metadata=metadata)
 
 
 def _mention(item: Any, problems: Problems) -> Mention:
@@ -109,9 +110,11 @@ def _mention(item: Any, problems: Problems) -> Mention:
 
 
 def _record(document: Document, mentions: Sequence[Mention], key: Key | None) -> Record:
-    metadata = {name: value for name, value in document.metadata.items() if name not in {"text", ORDER, *KEYS}}
+    others = {name: value for name, value in document.metadata.items() if name != ABOUT_MENTIONS}
+    others |= about_mentions(document.metadata)
+    metadata = {name: value for name, value in others.items() if name not in {"text", *KEYS}}
     if key is None:
-        named = "relations" in metadata or any(mention.id for mention in mentions)
+        named = RELATIONS in metadata or any(mention.id for mention in mentions)
         key = "entities" if named else "label"
     written: list[Any] = [[mention.start, mention.end, mention.label] for mention in mentions]
     if key == "entities":

@@ -13,22 +13,17 @@
 Ends are exclusive. Four numbers, ``start,end,head_start,head_end TYPE``, also give the head. If the first sentence of a
 file has no line of tags, no sentence has.
 
-The metadata keep what the document model does not, so that a file can be written back byte for byte: ``label_prefix``
-(``G#``) and, if it differs from the default output, ``token_line`` (tokens more than a space apart), ``tag_line`` (too
-many or few tags, or None without such a line), ``mention_line`` (mentions in another order), ``blank_lines`` (more than
-one after the sentence).
+The metadata key ``label_prefix`` (``G#``) keeps what all labels of a sentence began with.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.results import MENTION_LINE
 from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
 from hyperspan.errors import InputError
 from hyperspan.files import Target
@@ -37,6 +32,7 @@ from hyperspan.types import Document, Mention, Sentence, Span
 _MENTION = re.compile(r"([0-9]{1,9}),([0-9]{1,9})(?:,([0-9]{1,9}),([0-9]{1,9}))? (\S.*)", re.DOTALL)
 _LABEL = re.compile(r"[^\s|][^|\r\n]*")
 _GENIA = "G#"
+LABEL_PREFIX = "label_prefix"
 _NO_TAG = "_"
 """The tag of each token if tags are unknown."""
 
@@ -60,7 +56,7 @@ def read_four_lines(source: Source, problems: Problems, *, prefix: str = _GENIA)
 def write_four_lines(
     documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, prefix: str | None = None
 ) -> None:
-    """Write four lines per sentence; documents read from such lines are written back unchanged.
+    """Write four lines per sentence, with sorted mentions.
 
     Args:
         prefix: put before every label; by default the prefix that the document was read with.
@@ -69,18 +65,17 @@ def write_four_lines(
         raise InputError(
             f"the prefix is {prefix!r}, but it may not begin with a space nor have | or a line break in it"
         )
-    with_tags: bool | None = None
     with target.open() as output:
         for document in documents:
-            sentences = losses.sentences_of(document)
-            known = document.metadata if len(sentences) == 1 else {}
-            for sentence in sentences:
+            before = _prefix_of(document) if prefix is None else prefix
+            for sentence in losses.sentences_of(document):
                 if not sentence.tokens:
                     problems.note("sentence without tokens left out")
                     continue
-                if with_tags is None:
-                    with_tags = bool(sentence.tags) or known.get("tag_line", "") is not None
-                output.write(_lines_of(sentence, known, with_tags, prefix, problems))
+                tags = _without_spaces(sentence.tags, "tags", problems) or [_NO_TAG] * len(sentence)
+                lines = [_without_spaces(sentence.tokens, "tokens", problems), tags]
+                mentions = _mention_line(sorted(sentence.listed, key=_place), before)
+                output.write("\n".join([*map(" ".join, lines), mentions, "", ""]))
 
 
 def looks_like_four_lines(head: str) -> bool:
@@ -108,8 +103,6 @@ class _Group:
     tokens: str
     tags: str | None = None
     mentions: str = ""
-    blank_lines: int = 0
-    """The number of blank lines after the one that ends the sentence."""
     wrong: WrongRecordError | None = None
 
 
@@ -137,8 +130,6 @@ def _groups(lines: Iterable[tuple[int, str]]) -> Iterator[_Group]:
             skipping = not _is_blank(ready.mentions)  # a blank line ended that sentence, and this line begins the next
         if _is_blank(line):
             skipping = False
-            if ready is not None:
-                ready.blank_lines += 1
         elif not skipping:
             if ready is not None:
                 yield ready
@@ -181,30 +172,16 @@ def _unfinished(block: Sequence[str], first: int, size: int) -> _Group:
 def _document(group: _Group, id: str, prefix: str, problems: Problems) -> Document:  # noqa: A002
     if group.wrong is not None:
         raise group.wrong
-    known: dict[str, Any] = {}
-    tokens, tags = _words(group.tokens), ()
-    if group.tokens != " ".join(tokens):
-        known["token_line"] = group.tokens
-    line = group.first + 1
-    if group.tags is None:
-        known["tag_line"] = None
-    else:
-        line += 1
-        tags = _words(group.tags)
-        if len(tags) != len(tokens):
-            problems.note("tags left out because there are not as many as tokens")
-            known["tag_line"], tags = group.tags, ()
-        elif group.tags != " ".join(tags):
-            known["tag_line"] = group.tags
-        if all(tag == _NO_TAG for tag in tags):
-            tags = ()
+    tokens, tags, line = _words(group.tokens), list[str](), group.first + 1
+    if group.tags is not None:
+        tags, line = _words(group.tags), line + 1
+    if tags and len(tags) != len(tokens):
+        problems.note("tags left out because there are not as many as tokens")
+        tags = []
+    if set(tags) == {_NO_TAG}:
+        tags = []
     mentions, prefixed = _parsed(group.mentions, prefix, len(tokens), line)
-    if prefixed:
-        known["label_prefix"] = prefix
-    if group.mentions != _mention_line(sorted(mentions, key=_place), prefix if prefixed else ""):
-        known[MENTION_LINE] = group.mentions
-    if group.blank_lines:
-        known["blank_lines"] = group.blank_lines
+    known = {LABEL_PREFIX: prefix} if prefixed else {}
     return document_of([Sentence(tokens, tags=tags).with_mentions(mentions)], id, known)
 
 
@@ -238,58 +215,10 @@ def _parsed(mention_line: str, prefix: str, length: int, line: int) -> tuple[lis
     return mentions, prefixed
 
 
-def _lines_of(
-    sentence: Sentence,
-    known: Mapping[str, Any],
-    with_tags: bool,
-    prefix: str | None,
-    problems: Problems,
-) -> str:
-    """The lines of a sentence; its original lines if they still agree with it."""
-    lines = [_token_line(sentence, known, problems)]
-    if with_tags:
-        lines.append(_tag_line(sentence, known, problems))
-    elif sentence.tags:
-        problems.note("tags left out because the first sentence of the file has none")
-    blank_lines = known.get("blank_lines")
-    more = min(blank_lines, 100) if isinstance(blank_lines, int) else 0
-    return "\n".join([*lines, _mentions_of(sentence, known, prefix), "", ""]) + "\n" * more
-
-
-def _token_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) -> str:
-    line = _known_line(known, "token_line")
-    if line is not None and tuple(_words(line)) == sentence.tokens:
-        return line
-    return " ".join(_without_spaces(sentence.tokens, "tokens", problems))
-
-
-def _tag_line(sentence: Sentence, known: Mapping[str, Any], problems: Problems) -> str:
-    line = _known_line(known, "tag_line")
-    if line is not None and not _is_blank(line):
-        tags = _words(line)
-        misfit = not sentence.tags and (len(tags) != len(sentence) or set(tags) == {_NO_TAG})
-        if misfit or tuple(tags) == sentence.tags:
-            return line
-    return " ".join(_without_spaces(sentence.tags, "tags", problems) or [_NO_TAG] * len(sentence))
-
-
-def _mentions_of(sentence: Sentence, known: Mapping[str, Any], prefix: str | None) -> str:
-    held = sorted(sentence.listed, key=_place)
-    if prefix is not None:
-        return _mention_line(held, prefix)
-    read_with, line = _known_line(known, "label_prefix") or "", _known_line(known, MENTION_LINE)
-    if line is not None and any(_says(line, held, possible, len(sentence)) for possible in (read_with or _GENIA, "")):
-        return line
-    return _mention_line(held, read_with if _LABEL.fullmatch(read_with) else "")
-
-
-def _says(mention_line: str, mentions: Iterable[Mention], prefix: str, length: int) -> bool:
-    """Whether a line lists exactly these sorted mentions."""
-    try:
-        read, _ = _parsed(mention_line, prefix, length, 0)
-    except WrongRecordError:
-        return False
-    return sorted(map(_place, read)) == [_place(mention) for mention in mentions]
+def _prefix_of(document: Document) -> str:
+    """The prefix that its labels were read with."""
+    prefix = document.metadata.get(LABEL_PREFIX)
+    return prefix if isinstance(prefix, str) and _LABEL.fullmatch(prefix) else ""
 
 
 def _mention_line(mentions: Iterable[Mention], prefix: str) -> str:
@@ -313,11 +242,6 @@ def _without_spaces(words: Sequence[str], what: str, problems: Problems) -> list
     if clean != list(words):
         problems.note(f"{what} that are empty or have spaces or line breaks in them written with _ instead")
     return clean
-
-
-def _known_line(known: Mapping[str, Any], key: str) -> str | None:
-    line = known.get(key)
-    return line if isinstance(line, str) and not re.search(r"[\r\n]", line) else None
 
 
 def _is_blank(line: str) -> bool:

@@ -17,8 +17,6 @@ from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 
 Record = dict[str, Any]
-ORDER = "mention_order"
-"""The metadata key for the order in which a corpus lists its mentions, if it is not the sorted order."""
 ROUNDING = 1e-6
 """How far rounding may move a probability outside 0 to 1."""
 NO_PROBABILITY = "score that is not from 0 to 1, and so no probability, left out"
@@ -152,32 +150,6 @@ def distinct(mentions: Sequence[Mention], problems: Problems) -> list[Mention]:
 def note_other_keys(mention: Record, known: Collection[str], problems: Problems) -> None:
     for key in mention.keys() - set(known):
         problems.note(f"key {shown(key)} of mentions left out")
-
-
-def remembered_order(mentions: Sequence[Mention]) -> dict[str, list[int]]:
-    """The metadata that `in_order` needs to restore this order; empty if it is the sorted one.
-
-    >>> remembered_order([Mention(4, 5, "X"), Mention(0, 2, "X"), Mention(1, 2, "X")])
-    {'mention_order': [1, 2, 0]}
-    """
-    places = sorted(range(len(mentions)), key=mentions.__getitem__)
-    return {} if places == list(range(len(mentions))) else {ORDER: places}
-
-
-def in_order(mentions: Iterable[Mention], metadata: Mapping[str, Any]) -> list[Mention]:
-    """The mentions in their order in the corpus, or sorted if that order does not fit them.
-
-    >>> mentions = [Mention(0, 2, "X"), Mention(1, 2, "X"), Mention(4, 5, "X")]
-    >>> [mention.start for mention in in_order(mentions, {"mention_order": [1, 2, 0]})]
-    [4, 0, 1]
-    """
-    listed = sorted(mentions)
-    places = metadata.get(ORDER)
-    if not isinstance(places, list | tuple) or set(map(type, places)) - {int}:
-        return listed
-    if sorted(places) != list(range(len(listed))):
-        return listed
-    return [mention for _, mention in sorted(zip(places, listed, strict=True), key=lambda pair: pair[0])]
 
 
 def write_records(records: Iterable[Record], target: Target, lines: bool) -> None:

@@ -26,18 +26,15 @@ from attrs import evolve
 from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.json_records import (
     NO_PROBABILITY,
-    ORDER,
     Record,
     distinct,
     documents_in,
     finite_of,
     first_record,
     id_of,
-    in_order,
     is_probability,
     number_of,
     objects_of,
-    remembered_order,
     shown,
     strings_of,
     text_of,
@@ -45,13 +42,15 @@ from hyperspan.corpora.json_records import (
     write_records,
 )
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.results import OTHER_RESULTS
+from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
-from hyperspan.types import Document, Mention
+from hyperspan.types import MENTION_ORDER, Document, Mention
 
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
 Results = Literal["annotations", "predictions"]
+OTHER_RESULTS = "other_results"
+"""The key of results that are no mentions: relations, choices."""
 OWN_KEYS = {
     "data",
     "annotations",
@@ -61,7 +60,7 @@ OWN_KEYS = {
     "to_name",
     "text_key",
     OTHER_RESULTS,
-    ORDER,
+    ABOUT_MENTIONS,
 }
 NO_WORDS = re.compile(r"\\n|\s+")
 """Allowed differences in a region's quoted text: Label Studio writes line breaks as \\n and trims blanks."""
@@ -110,7 +109,6 @@ def read_label_studio(
             listed, more = _mentions(others, text, offset_unit, problems)
             listed = join_parts(listed, parts) if parts else listed
             mentions = distinct(listed, problems)
-            more |= remembered_order(mentions)
             yield Document(text, mentions, id=id_of(name), metadata=metadata | more)
 
     return documents_in(source, problems, build)
@@ -136,7 +134,7 @@ def write_label_studio(
 
     def tasks() -> Iterator[Record]:
         for document in documents:
-            ordered = in_order(document.mentions, document.metadata)
+            ordered = sorted(document.mentions, key=MENTION_ORDER)
             kept = [mention for mention in ordered if continues or not mention.fragments]
             losses.lose("discontinuous", len(ordered) - len(kept))
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
@@ -225,7 +223,10 @@ def _mentions(
             f"its regions are in {len(texts)} texts, {', '.join(sorted(texts))}, but one is expected"
         )
     found = [mention for region in regions for mention in _region_mentions(region, problems)]
-    more: Record = {OTHER_RESULTS: others} if others else {}
+    of_mentions = [other for other in others if _is_about_region(other)]
+    of_text = [other for other in others if not _is_about_region(other)]
+    more: Record = {ABOUT_MENTIONS: {OTHER_RESULTS: of_mentions}} if of_mentions else {}
+    more |= {OTHER_RESULTS: of_text} if of_text else {}
     for key, usual in (("from_name", "label"), ("to_name", "text")):
         if regions and isinstance(name := regions[0].get(key), str) and name != usual:
             more[key] = name
@@ -337,9 +338,15 @@ def _place(region: Record) -> tuple[int, int, float | None]:
     return region["value"]["start"], region["value"]["end"], region.get("score")
 
 
+def _is_about_region(result: Record) -> bool:
+    """Whether a result belongs to a region or joins two, rather than describing the whole text."""
+    value = result.get("value")
+    return {"from_id", "to_id"} <= result.keys() or (isinstance(value, dict) and "start" in value)
+
+
 def _other_results(document: Document) -> list[Record]:
-    others = document.metadata.get(OTHER_RESULTS)
-    return [other for other in others if isinstance(other, dict)] if isinstance(others, list | tuple) else []
+    found = [part.get(OTHER_RESULTS) for part in (about_mentions(document.metadata), document.metadata)]
+    return [one for listed in found if isinstance(listed, list | tuple) for one in listed if isinstance(one, dict)]
 
 
 def is_continuation(result: Mapping[str, Any], label: str) -> bool:

@@ -14,57 +14,39 @@ from typing import Any
 
 from attrs import evolve
 
-from hyperspan.corpora.json_records import ORDER
 from hyperspan.errors import SpanError
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
-BRAT_OTHER_LINES, BRAT_ORDER, BRAT_PARTS = "brat_other_lines", "brat_order", "brat_parts"
-"""The metadata keys of the brat format."""
-MENTION_LINE, OTHER_RESULTS = "mention_line", "other_results"
-"""The keys of the four-line format, and of Label Studio for results that are not mentions: relations, choices."""
-RELATIONS, RECORDS = "relations", "records"
-"""The keys of doccano and SpERT for relations, and of a document whose sentences have a record each."""
+ABOUT_MENTIONS = "about_mentions"
+"""The key of what a corpus says of its own mentions, besides them: relations, attributes, notes."""
 Record = dict[str, Any]
-_ABOUT_MENTIONS = (ALTERNATIVES, CANDIDATES, BRAT_OTHER_LINES, BRAT_ORDER, BRAT_PARTS, ORDER, MENTION_LINE)
-"""Metadata about the original mentions of a document, invalid once they are replaced."""
 
 
 def without_mention_metadata(metadata: Mapping[str, Any]) -> Record:
     """The metadata that stay valid when the mentions of a document are replaced.
 
-    >>> without_mention_metadata({"year": 1900, "mention_order": [1, 0], "relations": [{"from_id": 1, "to_id": 2}]})
-    {'year': 1900, 'relations': []}
+    >>> without_mention_metadata({"year": 1900, "about_mentions": {"relations": [{"from_id": 1, "to_id": 2}]}})
+    {'year': 1900}
     """
-    kept = _without_relations({key: value for key, value in metadata.items() if key not in _ABOUT_MENTIONS})
-    if isinstance(records := kept.get(RECORDS), list):
-        kept[RECORDS] = [_of_sentence(one) if isinstance(one, Mapping) else one for one in records]
-    if isinstance(results := kept.get(OTHER_RESULTS), list):
-        kept[OTHER_RESULTS] = [one for one in results if not _is_about_region(one)]
-    return kept
+
+    def kept(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {key: one for key, one in value.items() if key != ABOUT_MENTIONS}
+
+    return {
+        key: [kept(one) for one in value] if isinstance(value, list) else value  # a list may have records of sentences
+        for key, value in kept(metadata).items()
+        if key not in (ALTERNATIVES, CANDIDATES)
+    }
 
 
-def _of_sentence(record: Mapping[str, Any]) -> Record:
-    return _without_relations({key: value for key, value in record.items() if key != ORDER})
-
-
-def _without_relations(record: Record) -> Record:
-    """The record with an empty list where it had relations, which some programs need to find."""
-    if isinstance(relations := record.get(RELATIONS), list):
-        record[RELATIONS] = [one for one in relations if not _joins_mentions(one)]
-    return record
-
-
-def _joins_mentions(value: object) -> bool:
-    """Whether a value is a relation, as in doccano and Label Studio or as in SpERT."""
-    return isinstance(value, Mapping) and ({"from_id", "to_id"} <= value.keys() or {"head", "tail"} <= value.keys())
-
-
-def _is_about_region(result: object) -> bool:
-    """Whether a result of Label Studio belongs to a region or joins two, rather than describing the whole text."""
-    value = result.get("value") if isinstance(result, Mapping) else None
-    return _joins_mentions(result) or (isinstance(value, Mapping) and "start" in value)
+def about_mentions(metadata: Mapping[str, Any]) -> Record:
+    """What metadata, which may be anything, have under ABOUT_MENTIONS."""
+    found = metadata.get(ABOUT_MENTIONS)
+    return dict(found) if isinstance(found, Mapping) else {}
 
 
 def metadata_record(document: Document) -> Record:

@@ -14,33 +14,33 @@ document. Other keys are kept: in the metadata of a document of one sentence, el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
 from hyperspan.corpora.documents import document_of, joined
 from hyperspan.corpora.json_records import (
-    ORDER,
     Record,
     as_object,
     first_record,
-    in_order,
     list_of,
     listed,
     note_other_keys,
     number_of,
     records,
-    remembered_order,
     shown,
     strings_of,
     text_of,
     write_records,
 )
 from hyperspan.corpora.losses import Losses
+from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence
+
+RELATIONS = "relations"
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,10 @@ def _sentences(
         sentence = Sentence(tokens).with_mentions(mentions)
         if "" in tokens:
             document_of([sentence])  # mentions that consist of empty tokens have no characters
-        rest = {key: value for key, value in record.items() if key not in {layout.tokens, layout.mentions}}
-        return sentence, rest | remembered_order(mentions)
+        rest = {key: value for key, value in record.items() if key not in {layout.tokens, layout.mentions, RELATIONS}}
+        if record.get(RELATIONS):
+            rest[ABOUT_MENTIONS] = {RELATIONS: _renumbered(record[RELATIONS], mentions)}
+        return sentence, rest
 
     for number, (sentence, rest) in enumerate(records(source, problems, sentence_of)):
         name = rest.pop("doc_id") if isinstance(rest.get("doc_id"), str) and rest["doc_id"] else ""
@@ -185,15 +187,38 @@ def _rests(document: Document, problems: Problems) -> list[Mapping[str, Any]]:
 
 
 def _record(sentence: Sentence, rest: Mapping[str, Any], name: str, layout: _Layout, losses: Losses) -> Record:
-    mentions = in_order(sentence.listed, rest)
+    mentions = sorted(sentence.listed, key=MENTION_ORDER)
     visible = [mention for mention in mentions if any(sentence.tokens[mention.start : mention.end])]
     losses.lose("of empty tokens", len(sentence.mentions.difference(visible)))
     record: Record = {layout.tokens: list(sentence.tokens)}
     if name:
         record["doc_id"] = name
-    record |= {key: value for key, value in rest.items() if key not in {*record, layout.mentions, ORDER}}
+    others = {key: value for key, value in rest.items() if key != ABOUT_MENTIONS} | about_mentions(rest)
+    record |= {key: value for key, value in others.items() if key not in {*record, layout.mentions}}
     record[layout.mentions] = [layout.write(mention, sentence) for mention in visible]
+    if layout is SPERT:
+        record.setdefault(RELATIONS, [])  # which SpERT needs
     return record
+
+
+def _renumbered(relations: Any, mentions: Sequence[Mention]) -> Any:
+    """SpERT's relations, whose ends are numbers of mentions, for sorted mentions, as they are written.
+
+    >>> _renumbered([{"type": "R", "head": 0, "tail": 1}], [Mention(4, 5, "X"), Mention(0, 2, "X")])
+    [{'type': 'R', 'head': 1, 'tail': 0}]
+    """
+    order = sorted(range(len(mentions)), key=mentions.__getitem__)
+    number = {before: after for after, before in enumerate(order)}
+    if not isinstance(relations, list):
+        return relations
+
+    def moved(relation: Any) -> Any:
+        if not isinstance(relation, dict):
+            return relation
+        ends = {end: relation.get(end) for end in ("head", "tail")}
+        return relation | {end: number[place] for end, place in ends.items() if type(place) is int and place in number}
+
+    return [moved(relation) for relation in relations]
 
 
 def _from_index(item: Any, problems: Problems) -> Mention:
