@@ -2,7 +2,7 @@
 
 COMMANDS = {
     "bundled": "the bundled models on raw text, compared with spaCy's spancat: F1, speed, latency, startup, memory",
-    "decode": "many sentences at once, as a share of the machine's peak matrix throughput",
+    "decode": "many sentences at once, as a share of the machine's peak throughput",
     "latency": "one sentence at a time, and startup of the command",
     "train": "steps of the training loop",
     "rows": "training and decoding of configurations, relative to the first",

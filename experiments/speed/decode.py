@@ -1,8 +1,9 @@
-"""The decoding speed of a model of the paper's sizes on the CPU, as a share of the machine's matrix-product speed.
+"""The decoding speed of a model of the paper's sizes on the CPU, as a share of torch's products and of the peak.
 
 From a batch of ids to sets of mentions, in float32 and in bfloat16; the same in plain PyTorch; from raw text to
-documents with mentions, offsets and probabilities; and, with --spancat, spaCy's. All take turns with products of
-large matrices, which are the ceiling; only necessary operations count.
+documents with mentions, offsets and probabilities; and, with --spancat, spaCy's. All take turns with torch's products
+of large matrices, the ceiling, and with fused multiply-adds in the widest vectors, the peak; only necessary operations
+count.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from experiments.speed.invented import MAX_WIDTHS, TYPES, BenchmarkCorpus, inven
 from experiments.speed.measure import (
     Call,
     Ceiling,
+    clock_for,
     in_turns,
     machine,
     median_ratio,
     peak_memory,
 )
 from experiments.speed.paper_model import batches_for, decoder, necessary_operations, paper_model
+from experiments.speed.peak import Peak
 from hyperspan import kernels
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Sentence
@@ -46,7 +49,8 @@ def measure_width(
         some = batches_for(model, sentences[::REFERENCE_SHARE])
     # One paragraph each: synthetic sentences have no visible end.
     texts = ["\n\n".join(" ".join(s.tokens) for s in sentences[i : i + 10]) for i in range(0, len(sentences), 10)]
-    annotator, ceiling, reference = Annotator(model), Ceiling(), decoder(model, some)
+    annotator, reference = Annotator(model), decoder(model, some)
+    ceiling, peak = Ceiling(), Peak(torch.get_num_threads())
 
     def annotate() -> int:
         model.for_inference()
@@ -57,18 +61,25 @@ def measure_width(
             reference()
 
     raw = annotate()
-    calls: dict[str, Call] = {"ceiling": ceiling, "float32": decoder(model, batches), "raw_text": annotate}
+    calls: dict[str, Call] = {
+        "ceiling": ceiling,
+        "peak": peak,
+        "float32": decoder(model, batches),
+        "raw_text": annotate,
+    }
     calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if "bfloat16" in kernels.precisions("cpu") else {}
     calls |= {"pytorch_alone": alone} | ({"spancat": beside} if beside else {})
-    times = dict(zip(calls, in_turns(list(calls.values()), rounds), strict=True))
+    taken = in_turns(list(calls.values()), rounds, clock_for(torch.get_num_threads()))
+    times = dict(zip(calls, taken, strict=True))
     lengths = [len(sentence) for sentence in sentences]
     words = sum(lengths)
 
     def figures(name: str, lengths: Sequence[int]) -> dict[str, float]:
-        share = necessary_operations(model, lengths) / ceiling.operations
+        operations = necessary_operations(model, lengths)
         return {
             "words_per_second": sum(lengths) / statistics.median(times[name]),
-            "fraction_of_ceiling": share * median_ratio(times["ceiling"], times[name]),
+            "fraction_of_ceiling": operations / ceiling.operations * median_ratio(times["ceiling"], times[name]),
+            "fraction_of_peak": operations / peak.operations * median_ratio(times["peak"], times[name]),
         }
 
     found: dict[str, Any] = {
@@ -76,6 +87,7 @@ def measure_width(
         **figures("float32", lengths),
         "operations_per_word": necessary_operations(model, lengths) / words,
         "ceiling_operations_per_second": ceiling.operations / statistics.median(times["ceiling"]),
+        "peak_operations_per_second": peak.operations / statistics.median(times["peak"]),
         "pytorch_alone": figures("pytorch_alone", [n for batch in some for n in batch.lengths]),
         "raw_text": {
             "words_per_second": raw / statistics.median(times["raw_text"]),

@@ -36,6 +36,12 @@ def in_turns(
     return times
 
 
+def clock_for(threads: int) -> Callable[[], float]:
+    """Processor time for one thread, which other programs do not lengthen; with several, of which some wait, the
+    wall's."""
+    return time.process_time if threads == 1 else time.perf_counter
+
+
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """The median over rounds of the ratio of two times."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
@@ -54,7 +60,7 @@ def on_gpu(call: Call) -> Call:
 
 
 class Ceiling:
-    """Products of two large square matrices: the upper limit of operations per second on this machine."""
+    """Products of two large square matrices: the operations per second that torch's products reach here."""
 
     SIZE, TIMES = 2048, 3
 

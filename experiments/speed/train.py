@@ -1,4 +1,4 @@
-"""The training speed of a model of the paper's sizes, as a share of the machine's matrix-product speed.
+"""The training speed of a model of the paper's sizes, as a share of torch's matrix products and of the machine's peak.
 
 Whole steps of the training loop, on batches of 32 sentences: ids, loss, gradients, clipping, Adam. The operations of
 decoding count three times: once for the forward pass, twice for the backward pass.
@@ -17,12 +17,14 @@ from experiments.speed import gpu
 from experiments.speed.invented import MAX_WIDTHS, BenchmarkCorpus, invented_sentences
 from experiments.speed.measure import (
     Ceiling,
+    clock_for,
     in_turns,
     machine,
     median_ratio,
     peak_memory,
 )
 from experiments.speed.paper_model import necessary_operations, paper_model, trainer_for
+from experiments.speed.peak import Peak
 from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.types import Sentence
 
@@ -39,18 +41,19 @@ def measure_width(max_width: str, sentences: Sequence[Sentence], rounds: int) ->
     every = [[sentences[i] for i in batch] for batch in shuffled_batches(trainer.lengths, 32, seed=0)]
     batches = sorted(every, key=lambda batch: len(batch[0]))[:: max(len(every) // BATCHES, 1)]
     lengths = [len(sentence) for batch in batches for sentence in batch]
-    ceiling = Ceiling()
+    ceiling, peak = Ceiling(), Peak(torch.get_num_threads())
 
     def train() -> None:
         for batch in batches:
             trainer.take_step(batch)
 
-    products, steps = in_turns([ceiling, train], rounds)
-    share = 3 * necessary_operations(model, lengths) / ceiling.operations
+    products, limits, steps = in_turns([ceiling, peak, train], rounds, clock_for(torch.get_num_threads()))
+    operations = 3 * necessary_operations(model, lengths)
     return {
         "c": max_width,
         "words_per_second": sum(lengths) / statistics.median(steps),
-        "fraction_of_ceiling": share * median_ratio(products, steps),
+        "fraction_of_ceiling": operations / ceiling.operations * median_ratio(products, steps),
+        "fraction_of_peak": operations / peak.operations * median_ratio(limits, steps),
     }
 
 
