@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-int encode_float32_base(const Model *model, const Problem *problem, int64_t threads);
-int chains_float(const void *problem, int64_t threads);
+int encode_float32_base(const Model *model, const Batch *batch, const Words *words, const Scores *out);
+int64_t chains_float(const Batch *batch, const Scores *in, float *log_z, const Scores *expected);
 
 enum { UNITS = 16, SENTENCES = 40, LENGTH = 11, WIDTH = 4, TYPES = 3, COLUMNS = 16, WORDS = SENTENCES * LENGTH };
 
@@ -28,16 +28,16 @@ int main(void) {
     for (int64_t i = 0; i < WORDS * UNITS; i++) words[i] = (float)(i * 7919 % 101) / 50 - 1;
     int64_t lengths[SENTENCES], place[SENTENCES], blocks[] = {0, 17, SENTENCES};
     for (int64_t s = 0; s < SENTENCES; s++) lengths[s] = LENGTH - s / 8, place[s] = s;
-    Problem problem = {.sentences = SENTENCES, .longest = LENGTH, .width = WIDTH, .blocks = 2, .lengths = lengths, .place = place,
-                       .blocks_from = blocks, .words = words, .scale = 1, .skip = 1e9f,
-                       .absent = filled(WORDS * TYPES, 0), .present = filled(WORDS * TYPES, 0),
-                       .extend = filled(WORDS * WIDTH * TYPES, 0), .close = filled(WORDS * WIDTH * TYPES, 0)};
+    const Words given = {.blocks = 2, .place = place, .blocks_from = blocks, .vectors = words, .scale = 1, .skip = 1e9f};
+    const float *absent = filled(WORDS * TYPES, 0), *close = filled(WORDS * WIDTH * TYPES, 0);
+    const Scores scores = {.absent = absent, .present = filled(WORDS * TYPES, 0), .extend = filled(WORDS * WIDTH * TYPES, 0), .close = close};
+    const Scores unwanted = {.absent = NULL};
     float *log_partition = filled(WORDS * TYPES, 0), sum = 0;
-    const int64_t chains[17] = {(int64_t)problem.absent, (int64_t)problem.present, (int64_t)problem.extend, (int64_t)problem.close, 0,
-                                (int64_t)lengths, SENTENCES, LENGTH, WIDTH, TYPES, (int64_t)log_partition};
-    for (int round = 0; round < 50; round++)
-        if (encode_float32_base(&model, &problem, 1 + round % 3) || chains_float(chains, 1 + round % 3)) return 1;
+    for (int round = 0; round < 50; round++) {
+        const Batch batch = {.lengths = lengths, .batch = SENTENCES, .n = LENGTH, .c = WIDTH, .m = TYPES, .threads = 1 + round % 3};
+        if (encode_float32_base(&model, &batch, &given, &scores) || chains_float(&batch, &scores, log_partition, &unwanted)) return 1;
+    }
     for (int64_t i = 0; i < WORDS * TYPES; i++) sum += log_partition[i];
-    printf("%.4f %.4f %.4f %.3f\n", problem.absent[0], problem.close[7], log_partition[TYPES * LENGTH * 20], sum);
+    printf("%.4f %.4f %.4f %.3f\n", absent[0], close[7], log_partition[TYPES * LENGTH * 20], sum);
     return 0;
 }

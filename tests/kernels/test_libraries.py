@@ -84,12 +84,12 @@ import ctypes, sys
 from hyperspan.kernels import libraries
 library = libraries.compiled().library
 doubles = lambda *values: (ctypes.c_double * len(values))(*values)
-scores, found = [doubles(0.0), doubles(1.0), doubles(), doubles(2.0)], doubles(0.0)
-problem = (ctypes.c_void_p * 17)(
-    *(ctypes.addressof(array) for array in scores), None, ctypes.addressof((lengths := (ctypes.c_int64 * 1)(1))),
-    1, 1, 1, 1, ctypes.addressof(found),
-)
-assert library.chains_double(problem, ctypes.c_int64({threads})) == 0
+given, found = [doubles(0.0), doubles(1.0), doubles(), doubles(2.0)], doubles(0.0)
+names, lengths = ("absent", "present", "extend", "close"), (ctypes.c_int64 * 1)(1)
+scores = libraries.ScoresStruct(**dict(zip(names, map(ctypes.addressof, given), strict=True)))
+batch = libraries.BatchStruct(ctypes.addressof(lengths), 1, 1, 1, 1, threads={threads})
+structs = map(ctypes.byref, (batch, scores, found, libraries.ScoresStruct()))
+assert library.chains_double(*structs) == 0
 print(round(found[0], 6), "torch" in sys.modules, "numpy" in sys.modules, len(libraries.variants()) > 0, end=" ")
 print("gomp" in open("/proc/self/maps").read() if sys.platform == "linux" else False)
 """

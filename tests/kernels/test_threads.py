@@ -28,10 +28,10 @@ scores = [(ctypes.c_double * rows)(*[value] * rows) for value in (0.0, 1.0, 2.0)
 lengths = (ctypes.c_int64 * rows)(*[1] * rows)
 def count(threads=None):
     found = (ctypes.c_double * rows)()
-    absent, present, close = map(ctypes.addressof, scores)
-    sizes = (rows, 1, 1, 1)
-    problem = (ctypes.c_void_p * 17)(absent, present, None, close, None, ctypes.addressof(lengths), *sizes, ctypes.addressof(found))
-    assert library.chains_double(problem, ctypes.c_int64(threads or thread_count())) == 0
+    given = libraries.ScoresStruct(**dict(zip(("absent", "present", "close"), map(ctypes.addressof, scores))))
+    batch = libraries.BatchStruct(ctypes.addressof(lengths), rows, 1, 1, 1, threads=threads or thread_count())
+    structs = map(ctypes.byref, (batch, given, found, libraries.ScoresStruct()))
+    assert library.chains_double(*structs) == 0
     assert abs(sum(found) - rows * 3.0485873515737) < 1e-6
 def running():
     return int(re.search(r"Threads:\\s*(\\d+)", open("/proc/self/status").read())[1])

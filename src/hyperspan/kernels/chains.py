@@ -16,15 +16,13 @@ Scores are NumPy arrays, which need no torch, or tensors, which carry gradients.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hyperspan.kernels import libraries
 from hyperspan.kernels.choice import choose
-from hyperspan.kernels.libraries import address
+from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address, call, check_memory
 from hyperspan.kernels.numbers import (
     MINUS_INFINITY,
     finite,
@@ -222,65 +220,34 @@ def best_formula(scores: Edges, lengths: Sequence[int], leads: np.ndarray | None
     return rows[np.lexsort(rows.T[::-1])]
 
 
-# -- C: chains.c ------------------------------------------------------------------------------------------------------
-
-
-class _ChainProblem(ctypes.Structure):
-    """The struct Problem of chains_of.h."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("absent", "present", "extend", "close", "branch", "lengths")),
-        *((name, ctypes.c_int64) for name in ("batch", "n", "c", "m")),
-        ("log_partition", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in ("p_absent", "p_present", "p_extend", "p_close", "p_branch")),
-        ("openmp", ctypes.c_void_p),
-    )
+# -- C: chains.h ------------------------------------------------------------------------------------------------------
 
 
 def run_c(scores: Edges, lengths: Sequence[int], *, with_edges: bool = True, openmp: int | None = None) -> ChainResults:
     """What :func:`run` gives, in arrays."""
     given = _contiguous(scores)
     log_partition = np.empty_like(given.absent)
-    made = [None if array is None or not with_edges else np.empty_like(array) for array in given]
-    known = np.array(lengths, dtype=np.int64)
-    problem = _ChainProblem(
-        *map(address, (*given, known)), *given.close.shape, *map(address, (log_partition, *made)), openmp
-    )
+    made = EdgeValues(*[None if array is None or not with_edges else np.empty_like(array) for array in given])
     threads = min(thread_count(), 1 + given.close.size // ENTRIES_A_THREAD)
-    check_memory(chain_function("chains", given.close)(ctypes.byref(problem), ctypes.c_int64(threads)))
-    return ChainResults(log_partition, EdgeValues(*made))
+    batch = BatchStruct.of(np.array(lengths, dtype=np.int64), given.close.shape, threads, openmp)
+    structs = ScoresStruct.of(**given._asdict()), ScoresStruct.of(**made._asdict())
+    check_memory(call("chains", given.close, batch, structs[0], address(log_partition), structs[1]))
+    return ChainResults(log_partition, made)
 
 
 def best_c(scores: Edges, lengths: Sequence[int], leads: np.ndarray | None = None) -> np.ndarray | None:
     """What :func:`best` gives."""
-    given, known = _contiguous(scores), np.array(lengths, dtype=np.int64)
-    problem = _ChainProblem(*map(address, (*given, known)), *given.close.shape, address(leads))
-    return listed_mentions(chain_function("best", given.close), problem, sum(lengths), 4)
-
-
-def listed_mentions(function: Any, problem: ctypes.Structure, words: int, columns: int) -> np.ndarray | None:
-    """(mentions, columns): the best mentions, as a function of chains.c lists them; None where no set is possible."""
-    function.restype = ctypes.c_int64
-    space = max(words, 1)  # one mention per word: trained models find far fewer
-    while True:
-        mentions = np.empty((space, columns), dtype=np.int32)
-        found = function(ctypes.byref(problem), ctypes.c_void_p(mentions.ctypes.data), ctypes.c_int64(space))
+    given = _contiguous(scores)
+    batch = BatchStruct.of(np.array(lengths, dtype=np.int64), given.close.shape, threads=1)
+    struct, space = ScoresStruct.of(**given._asdict()), max(sum(lengths), 1)
+    while True:  # at first one mention per word: trained models find far fewer
+        mentions = np.empty((space, 4), dtype=np.int32)
+        found = call("best", given.close, batch, struct, address(leads), address(mentions), space)
         if found <= space:
             break
         space = found
     check_memory(found == -2)
     return None if found < 0 else mentions[:found]
-
-
-def chain_function(name: str, like: np.ndarray) -> Any:
-    """A function of chains.c for this dtype."""
-    return getattr(libraries.compiled().library, f"{name}_{'float' if like.dtype == np.float32 else 'double'}")
-
-
-def check_memory(status: int) -> None:
-    """Raise an error unless a function of chains.c had enough memory."""
-    if status:
-        raise MemoryError("no memory for one row of scores; use a smaller max_width")
 
 
 def _contiguous(scores: Edges) -> EdgeValues:

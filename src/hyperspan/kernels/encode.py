@@ -17,7 +17,7 @@ import numpy as np
 
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import precisions
-from hyperspan.kernels.libraries import EncoderLibrary, address
+from hyperspan.kernels.libraries import BatchStruct, EncoderLibrary, ScoresStruct, address
 
 PRECISIONS = ("float32", "bfloat16")
 BLOCK = 24
@@ -299,36 +299,28 @@ def encode(
         np.empty((count, longest, *widths, m), dtype=np.float32)
         for widths in ((), (), (width - 1,), (width,), () if packed.tied else (width - 1,))
     )
-    problem = _EncoderProblem(
-        *(count, longest, width, len(blocks) - 1),
-        *map(address, (lengths, place, blocks)),
+    struct = _WordsStruct(
+        *(len(blocks) - 1, address(place), address(blocks)),
         *((None, *map(address, words)) if isinstance(words, KnownTokens) else (address(words), None, None)),
-        1.0 / temperature,
-        *map(address, (absent, present, extend, close)),
-        None if packed.tied else address(branch),
-        options.skip,
-        openmp,
-        *((0, 0) if parts is None else (parts.gap.shape[2], parts.last.shape[2])),
-        *((None,) * 3 if parts is None else map(address, parts)),
+        *(1.0 / temperature, options.skip),
     )
+    made = ScoreArrays(absent, present, extend, close, None if packed.tied else branch)
+    sizes = {} if parts is None else {"gaps": parts.gap.shape[2], "later": parts.last.shape[2]}
+    batch = BatchStruct.of(lengths, close.shape, threads, openmp, **sizes)
+    scores = ScoresStruct.of(**made._asdict(), **({} if parts is None else parts._asdict()))
     run = library.encode[options.precision]
-    if run(ctypes.byref(packed.struct), ctypes.byref(problem), ctypes.c_int64(threads)):
+    if run(*map(ctypes.byref, (packed.struct, batch, struct, scores))):
         raise MemoryError(f"no memory for sentences of {longest:,} words; give fewer or shorter ones at once")
-    return ScoreArrays(absent, present, extend, close, None if packed.tied else branch)
+    return made
 
 
-class _EncoderProblem(ctypes.Structure):
-    """The struct Problem of encode.c."""
+class _WordsStruct(ctypes.Structure):
+    """The struct Words of encode.c."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("sentences", "longest", "width", "blocks")),
-        *((name, ctypes.c_void_p) for name in ("lengths", "place", "blocks_from", "words", "table", "tokens")),
-        ("scale", ctypes.c_float),
-        *((name, ctypes.c_void_p) for name in ("absent", "present", "extend", "close", "branch")),
-        ("skip", ctypes.c_float),
-        ("openmp", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("gap_width", "later_width")),
-        *((name, ctypes.c_void_p) for name in ("open", "gap", "last")),
+        ("blocks", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("place", "blocks_from", "vectors", "table", "tokens")),
+        *((name, ctypes.c_float) for name in ("scale", "skip")),
     )
 
 

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.chains import chain_function, check_memory
-from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address
+from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address, call, check_memory
 from hyperspan.kernels.threads import thread_count
 
 MOST_TYPES = 8
@@ -48,11 +46,11 @@ def run_joint(
     scores: JointArrays, room: np.ndarray, *, with_uses: bool = True, openmp: int | None = None
 ) -> JointResults:
     """The log-partition of each row and, if requested, the expected uses of its scores."""
-    call = _Call(scores, room, openmp)
+    given = _Call(scores, room, openmp)
     log_partition, failed = np.zeros(len(room)), np.zeros(len(room), dtype=np.uint8)
-    uses = JointArrays(*(None if array is None else np.zeros_like(array) for array in call.scores))  # type: ignore[arg-type]
-    given = ScoresStruct.of(uses._asdict() if with_uses else {})
-    call.run("joint", address(log_partition), ctypes.byref(given), address(failed))
+    uses = JointArrays(*(None if array is None else np.zeros_like(array) for array in given.scores))  # type: ignore[arg-type]
+    found = ScoresStruct.of(**uses._asdict()) if with_uses else ScoresStruct()
+    given.run("joint", address(log_partition), found, address(failed))
     total = log_partition.astype(scores.close.dtype)
     return JointResults(total, uses if with_uses else None, failed.nonzero()[0])
 
@@ -60,10 +58,10 @@ def run_joint(
 def highest_sums(scores: JointArrays, room: np.ndarray) -> np.ndarray:
     """(R, c + 1, 2^g): the highest sum of what follows at each width, by active types; NaN where a score is NaN or
     +inf."""
-    call = _Call(scores, room, None)
+    given = _Call(scores, room, None)
     rows, c, g = scores.close.shape
     tables = np.zeros((rows, c + 1, 2**g))
-    call.run("joint_highest", address(tables))
+    given.run("joint_highest", address(tables))
     return tables
 
 
@@ -73,14 +71,10 @@ class _Call:
     def __init__(self, scores: JointArrays, room: np.ndarray, openmp: int | None):
         rows, c, g = scores.close.shape
         self.scores = JointArrays(*(None if one is None else np.ascontiguousarray(one) for one in scores))  # type: ignore[arg-type]
-        self.lengths = np.ascontiguousarray(room, dtype=np.int64)
         self.types = np.arange(g, dtype=np.int32)
         threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
-        self.batch = BatchStruct(address(self.lengths), rows, 1, c, g, threads=threads, openmp=openmp)
+        self.batch = BatchStruct.of(np.ascontiguousarray(room, dtype=np.int64), (rows, 1, c, g), threads, openmp)
 
     def run(self, name: str, *more: Any) -> None:
-        function = chain_function(name, self.scores.close)
-        given, types = ScoresStruct.of(self.scores._asdict()), ctypes.c_void_p(address(self.types))
-        addresses = (ctypes.c_void_p(one) if isinstance(one, int) else one for one in more)
-        sizes = ctypes.c_int64(len(self.types))
-        check_memory(function(ctypes.byref(self.batch), ctypes.byref(given), types, sizes, *addresses))
+        given, types = ScoresStruct.of(**self.scores._asdict()), address(self.types)
+        check_memory(call(name, self.scores.close, self.batch, given, types, len(self.types), *more))

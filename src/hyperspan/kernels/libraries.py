@@ -9,7 +9,7 @@ import ctypes
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,7 +20,7 @@ LIBRARY = Path(__file__).parent / "native" / "libkernels.so"
 VARIANTS = ("v4bf16", "v4", "v3", "base")
 """The processor variants of the encoder, best first: see native/build.py."""
 ABI_VERSION = 12
-"""Must match native/threads.h: increase both when a C struct or function signature changes."""
+"""Must match native/abi.h: increase both when a C struct or function signature changes."""
 NOT_COMPILED = "was not compiled; install a wheel of hyperspan, or a C compiler and then hyperspan again"
 TIMES_AS_LONG = 4
 """The slowdown of PyTorch compared with the C kernels, for a text and a bundled model; measured 3.4 to 4.6 on one
@@ -57,7 +57,7 @@ class Loaded(NamedTuple):
 
 
 class ScoresStruct(ctypes.Structure):
-    """The struct Scores of abi.h: the addresses of contiguous arrays, by name; NULL for those that are not given."""
+    """The struct Scores of abi.h: the addresses of contiguous arrays, NULL for those that are not given."""
 
     _fields_ = tuple(
         (name, ctypes.c_void_p)
@@ -69,9 +69,11 @@ class ScoresStruct(ctypes.Structure):
     )
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Any]) -> ScoresStruct:
-        """The addresses of these arrays, which must outlive it."""
-        return cls(**{name: address(array) for name, array in arrays.items()})
+    def of(cls, **arrays: Any) -> ScoresStruct:
+        """The addresses of these arrays, which it keeps."""
+        found = cls(**{name: address(array) for name, array in arrays.items()})
+        found.kept = arrays
+        return found
 
 
 class BatchStruct(ctypes.Structure):
@@ -82,6 +84,16 @@ class BatchStruct(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("batch", "n", "c", "m", "gaps", "later", "parts", "threads")),
         ("openmp", ctypes.c_void_p),
     )
+
+    @classmethod
+    def of(
+        cls, lengths: Any, shape: Sequence[int], threads: int, openmp: int | None = None, **sizes: int
+    ) -> BatchStruct:
+        """The sizes of scores of this shape, (B, n, c, m); `lengths` is a contiguous array of 64-bit integers, which it
+        keeps."""
+        found = cls(address(lengths), *shape, threads=threads, openmp=openmp, **sizes)
+        found.kept = lengths
+        return found
 
 
 class EncoderLibrary(NamedTuple):
@@ -161,3 +173,17 @@ def variants() -> dict[str, EncoderLibrary]:
 def address(array: Any) -> int | None:
     """The data address of a NumPy array, None for none; several times faster than ``array.ctypes.data``."""
     return None if array is None else array.__array_interface__["data"][0]
+
+
+def call(name: str, like: Any, *arguments: ctypes.Structure | int | None) -> int:
+    """Call a function of structures.c or joint.c for this array's numbers, with structs, addresses and sizes."""
+    function = getattr(compiled().library, f"{name}_{'float' if like.itemsize == 4 else 'double'}")
+    function.restype = ctypes.c_int64
+    given = (ctypes.byref(one) if isinstance(one, ctypes.Structure) else ctypes.c_void_p(one) for one in arguments)
+    return function(*given)
+
+
+def check_memory(status: int) -> None:
+    """Raise an error unless a function had enough memory."""
+    if status:
+        raise MemoryError("no memory for one row of scores; use a smaller max_width")

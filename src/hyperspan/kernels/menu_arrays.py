@@ -1,4 +1,4 @@
-"""The menus of discontinuous mentions in C, over NumPy arrays: menus.c. No torch.
+"""The menus of discontinuous mentions in C, over NumPy arrays: menus.h. No torch.
 
 :mod:`hyperspan.structures.discontinuous_menus` defines menus and is the reference.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.kernels.chains import ENTRIES_A_THREAD, chain_function, check_memory
-from hyperspan.kernels.libraries import address
+from hyperspan.kernels.chains import ENTRIES_A_THREAD
+from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address, call, check_memory
 from hyperspan.kernels.threads import thread_count
 
 
@@ -33,14 +33,10 @@ class MenuResults(NamedTuple):
     """The same for the second item."""
 
 
-class _MenuProblem(ctypes.Structure):
-    """The struct Menus of menus_of.h."""
+class _MenuStruct(ctypes.Structure):
+    """The struct MenuArrays of menus.h."""
 
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("close", "open", "gap", "last", "lengths")),
-        *((name, ctypes.c_int64) for name in ("batch", "n", "c", "g", "later", "m", "parts", "best")),
-        *((name, ctypes.c_void_p) for name in ("gap_items", "part_items", "more", "events", "alone", "goes_on")),
-    )
+    _fields_ = tuple((name, ctypes.c_void_p) for name in MenuResults._fields)
 
 
 def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, *, best: bool) -> MenuResults:
@@ -51,17 +47,15 @@ def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, 
     """
     given = [np.ascontiguousarray(array) for array in scores]
     close, _, gap, last = given
-    batch, n, c, m = close.shape
+    sentences, n, _, m = close.shape
     gap_items = np.empty((parts - 1, *gap.shape), dtype=close.dtype)
-    part_items = np.empty((max(parts - 2, 0), batch, n, 2 * last.shape[2], m), dtype=close.dtype)
+    part_items = np.empty((max(parts - 2, 0), sentences, n, 2 * last.shape[2], m), dtype=close.dtype)
     made = [np.empty_like(close) for _ in range(2 if best else 4)]
-    known = np.array(lengths, dtype=np.int64)
     found = MenuResults(gap_items, part_items, *made, *((None,) * 2 if best else ()))
-    problem = _MenuProblem(
-        *map(address, (*given, known)),
-        *(batch, n, c, gap.shape[2], last.shape[2], m, parts, best),
-        *map(address, found),
-    )
     threads = min(thread_count(), 1 + close.size // ENTRIES_A_THREAD)
-    check_memory(chain_function("menus", close)(ctypes.byref(problem), ctypes.c_int64(threads)))
+    sizes = {"gaps": gap.shape[2], "later": last.shape[2], "parts": parts}
+    batch = BatchStruct.of(np.array(lengths, dtype=np.int64), close.shape, threads, **sizes)
+    names = ("close", "open", "gap", "last")
+    struct = ScoresStruct.of(**dict(zip(names, given, strict=True)))
+    check_memory(call("menus", close, batch, struct, int(best), _MenuStruct(*map(address, found))))
     return found

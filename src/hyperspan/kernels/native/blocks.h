@@ -33,12 +33,13 @@ static void *NAME(take)(char *memory, size_t *used, int64_t count, size_t size) 
     return memory ? memory + at : NULL;
 }
 
-static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *problem, int64_t index, int two) {
-    const int64_t from = problem->blocks_from[index], to = problem->blocks_from[index + 1];
-    *block = (NAME(Block)){.model = model, .problem = problem, .sentences = to - from, .lengths = problem->lengths + from};
+static int NAME(open)(NAME(Block) *block, const Problem *problem, int64_t index, int two) {
+    const Model *model = problem->model;
+    const int64_t from = problem->words->blocks_from[index], to = problem->words->blocks_from[index + 1];
+    *block = (NAME(Block)){.model = model, .problem = problem, .sentences = to - from, .lengths = problem->batch->lengths + from};
     block->longest = block->sentences ? block->lengths[0] : 0;
     for (int64_t s = 0; s < block->sentences; s++) {
-        int64_t length = block->lengths[s], width = smaller(problem->width, length);
+        int64_t length = block->lengths[s], width = smaller(problem->batch->c, length);
         block->words += length;
         block->spans += width * length - width * (width - 1) / 2;
     }
@@ -75,7 +76,7 @@ static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *pro
             block->chain[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
             block->read[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
             block->to[side] = NAME(take)(memory, &used, words, sizeof(int32_t));
-            block->count[side] = NAME(take)(memory, &used, problem->width + 2, sizeof(int32_t));
+            block->count[side] = NAME(take)(memory, &used, problem->batch->c + 2, sizeof(int32_t));
         }
         if (!placed && !(memory = block->memory = aligned_alloc(64, used + 64 - used % 64))) return 1;
     }
@@ -85,19 +86,19 @@ static int NAME(open)(NAME(Block) *block, const Model *model, const Problem *pro
 /* Finds out where everything stands, and copies the vectors of the block's words. */
 static void NAME(lay_out)(NAME(Block) *block) {
     const Problem *problem = block->problem;
-    const int64_t before = block->lengths - problem->lengths, values = block->model->input_values;
-    int64_t word = 0, given = 0, everywhere = problem->sentences;
+    const int64_t before = block->lengths - problem->batch->lengths, values = block->model->input_values;
+    int64_t word = 0, given = 0, everywhere = problem->batch->batch;
     for (int64_t at = 0, here = block->sentences; at < block->longest; at++) {
         while (here && block->lengths[here - 1] <= at) here--;
-        while (everywhere && problem->lengths[everywhere - 1] <= at) everywhere--;
+        while (everywhere && problem->batch->lengths[everywhere - 1] <= at) everywhere--;
         block->first[at] = (int32_t)word;
         for (int64_t rank = 0; rank < here; rank++, word++) {
             block->rank[word] = (int32_t)rank, block->at[word] = (int32_t)at, block->identity[word] = (int32_t)word;
             const int64_t from = given + before + rank;
-            if (problem->words)
-                CONVERT(block->outputs[0] + word * block->input_stride, problem->words + from * values, values);
+            if (problem->words->vectors)
+                CONVERT(block->outputs[0] + word * block->input_stride, problem->words->vectors + from * values, values);
             else
-                block->token[word] = 2 * problem->tokens[from];
+                block->token[word] = 2 * problem->words->tokens[from];
         }
         given += everywhere;
     }
@@ -106,7 +107,7 @@ static void NAME(lay_out)(NAME(Block) *block) {
     for (int64_t rank = 0; rank < block->sentences; rank++) {
         for (int64_t at = 0; at < block->lengths[rank]; at++) {
             block->spans_from[block->first[at] + rank] = (int32_t)span;
-            span += smaller(problem->width, block->lengths[rank] - at);
+            span += smaller(problem->batch->c, block->lengths[rank] - at);
         }
     }
 }
@@ -117,8 +118,8 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
     const int64_t units = model->hidden, lstm = 2 * layer + direction, stride = block->output_stride;
     const int64_t given = layer ? stride : block->input_stride;
     const int64_t depth = layer ? stride : rounded_up(model->input_values, PER_ELEMENT) / PER_ELEMENT;
-    const int known = !layer && !block->problem->words; /* what words add to the gates */
-    const float *gates = known ? block->problem->table + direction * 4 * units : block->gates[direction];
+    const int known = !layer && !block->problem->words->vectors; /* what words add to the gates */
+    const float *gates = known ? block->problem->words->table + direction * 4 * units : block->gates[direction];
     const int32_t *read = known ? block->token : block->identity;
     float *cells = block->cells[direction];
     element *output = block->outputs[(layer + 1) % 2] + direction * units / PER_ELEMENT;
@@ -142,15 +143,15 @@ static void NAME(read_words)(NAME(Block) *block, int64_t layer, int direction) {
  * those that may be gaps or later parts. */
 static void NAME(score_starts)(NAME(Block) *block) {
     const Model *model = block->model;
-    const int64_t m = model->types, columns = model->start_columns, width = block->problem->width;
-    const int64_t least = widest_later(block->problem);
+    const int64_t m = model->types, columns = model->start_columns, width = block->problem->batch->c;
+    const int64_t least = widest_later(block->problem->batch);
     NAME(project)(block->words, block->outputs[model->layers % 2], block->output_stride, block->output_stride, model->start,
                   columns, columns, block->identity, block->start);
     for (int64_t word = 0; word < block->words; word++) {
         float *start = block->start + word * columns;
         int opens = 0;
         for (int64_t k = 0; k < 2 * m; k++) start[k] += model->start_bias[k];
-        for (int64_t k = 0; k < m; k++) opens |= !(start[k] - start[m + k] > block->problem->skip); /* NaN too */
+        for (int64_t k = 0; k < m; k++) opens |= !(start[k] - start[m + k] > block->problem->words->skip); /* NaN too */
         const int64_t spans = smaller(width, block->lengths[block->rank[word]] - block->at[word]);
         block->opens[word] = opens;
         block->room[0][word] = (int32_t)(opens ? spans : smaller(spans, least));
@@ -167,9 +168,9 @@ static void NAME(score_starts)(NAME(Block) *block) {
 static void NAME(read_spans)(NAME(Block) *block, int direction) {
     const Model *model = block->model;
     const int64_t units = model->span_hidden, lstm = 2 * model->layers + direction, stride = units / PER_ELEMENT;
-    const int64_t width = smaller(block->problem->width, block->longest);
+    const int64_t width = smaller(block->problem->batch->c, block->longest);
     /* Gaps and later parts are not as wide as first parts: wide spans have no outputs for them. */
-    const int64_t later = widest_later(block->problem);
+    const int64_t later = widest_later(block->problem->batch);
     const int64_t wider = block->problem->open ? rounded_up(4 * model->types, LANES) : model->part_columns;
     const element *words = block->outputs[model->layers % 2];
     int32_t *chain = block->chain[direction], *read = block->read[direction], *to = block->to[direction];
@@ -197,18 +198,43 @@ static void NAME(read_spans)(NAME(Block) *block, int direction) {
     }
 }
 
-#include "gaps.h"
+/* What mentions with gaps need beside the scores of chains: parts that others follow, last parts, and gaps. A gap is scored by the span
+ * from the word before it to the word after it, so that the spans that start at a word have the scores of the gaps that begin at the next
+ * one. */
+
+/* Scores of the spans that start at a word, from `first` words on: column `from` of their outputs `part`, `count` of them; then 0. */
+static void NAME(write_column)(NAME(Block) *block, const float *part, int64_t first, int64_t from, int64_t count, int64_t room,
+                               float *target) {
+    const int64_t m = block->model->types, columns = block->model->part_columns;
+    const float *bias = block->model->part_bias;
+    for (int64_t w = 0; w < count; w++)
+        for (int64_t k = from * m; k < (from + 1) * m; k++)
+            target[w * m + k - from * m] = (part[(w + first) * columns + k] + bias[k]) * block->problem->words->scale;
+    memset(target + count * m, 0, (size_t)((room - count) * m) * sizeof(float));
+}
+
+/* `open` and `last` of the spans that start at a word, `gap` of the gaps that begin at the next one, and 0 in padding; `wide` spans
+ * are known, `part` are their outputs. */
+static void NAME(write_parts)(NAME(Block) *block, int64_t row, int64_t at, int64_t wide, const float *part) {
+    const Problem *p = block->problem;
+    const int64_t m = block->model->types, gaps = wide > BESIDE ? smaller(wide - BESIDE, p->batch->gaps) : 0;
+    float *gap = p->gap + row * p->batch->gaps * m;
+    NAME(write_column)(block, part, 0, 3, wide, p->batch->c, p->open + row * p->batch->c * m);
+    NAME(write_column)(block, part, 0, 4, smaller(wide, p->batch->later), p->batch->later, p->last + row * p->batch->later * m);
+    if (at == 0) memset(gap, 0, (size_t)(p->batch->gaps * m) * sizeof(float));
+    if (at + 1 < p->batch->n) NAME(write_column)(block, part, BESIDE, 5, gaps, p->batch->gaps, gap + p->batch->gaps * m);
+}
 
 /* Writes the scores of a block where the structure wants them, and 0 in padding. */
 static void NAME(write_scores)(NAME(Block) *block) {
     const Model *model = block->model;
     const Problem *p = block->problem;
-    const int64_t m = model->types, columns = model->part_columns, width = p->width;
+    const int64_t m = model->types, columns = model->part_columns, width = p->batch->c;
     const int64_t closes = width * m, steps = closes - m;
-    const float scale = p->scale, *bias = model->part_bias;
+    const float scale = p->words->scale, *bias = model->part_bias;
     for (int64_t rank = 0; rank < block->sentences; rank++) {
-        const int64_t length = block->lengths[rank], begin = p->place[block->lengths - p->lengths + rank] * p->longest;
-        for (int64_t at = 0; at < p->longest; at++) {
+        const int64_t length = block->lengths[rank], begin = p->words->place[block->lengths - p->batch->lengths + rank] * p->batch->n;
+        for (int64_t at = 0; at < p->batch->n; at++) {
             const int64_t row = begin + at, word = at < length ? block->first[at] + rank : 0;
             const int64_t wide = at < length ? block->room[0][word] : 0;
             float *absent = p->absent + row * m, *present = p->present + row * m, *close = p->close + row * closes;
@@ -264,12 +290,12 @@ static int NAME(read_direction)(void *given, int64_t direction) {
 }
 
 /* The scores of one block, its two directions shared among two threads if asked; 0, or 1 if memory ran out. */
-static int NAME(encode_block)(const Model *model, const Problem *problem, int64_t index, int two) {
+static int NAME(encode_block)(const Problem *problem, int64_t index, int two) {
     NAME(Block) block;
-    if (NAME(open)(&block, model, problem, index, two)) return 1;
+    if (NAME(open)(&block, problem, index, two)) return 1;
     NAME(lay_out)(&block);
-    for (int64_t layer = 0; layer <= model->layers; layer++) {
-        if (layer == model->layers) NAME(score_starts)(&block);
+    for (int64_t layer = 0; layer <= problem->model->layers; layer++) {
+        if (layer == problem->model->layers) NAME(score_starts)(&block);
         NAME(Layer) both = {&block, layer};
         share_two(NAME(read_direction), &both, two ? 2 : 1);
     }
@@ -314,23 +340,14 @@ int NAME(gate_rows)(const Model *model, int64_t count, const float *vectors, flo
     return share_tasks(NAME(gate_some), &rows, (count + NAME(ROWS_A_TASK) - 1) / NAME(ROWS_A_TASK), threads);
 }
 
-typedef struct {
-    const Model *model;
-    const Problem *problem;
-} NAME(Given);
-
-static int NAME(encode_one)(void *given, int64_t index) {
-    const NAME(Given) *both = given;
-    return NAME(encode_block)(both->model, both->problem, index, 0);
-}
+static int NAME(encode_one)(void *problem, int64_t index) { return NAME(encode_block)(problem, index, 0); }
 
 /* All scores of a batch; 0, or 1 if memory ran out. */
-int NAME(encode)(const Model *model, const Problem *problem, int64_t threads) {
+int NAME(encode)(const Model *model, const Batch *batch, const Words *words, const Scores *out) {
+    Problem problem = {model, batch, words, (float *)out->absent, (float *)out->present, (float *)out->extend, (float *)out->close,
+                       (float *)out->branch, (float *)out->open, (float *)out->gap, (float *)out->last};
     int failed = 0;
-    if (problem->blocks < threads) {
-        for (int64_t index = 0; index < problem->blocks; index++) failed |= NAME(encode_block)(model, problem, index, 1);
-        return failed;
-    }
-    NAME(Given) given = {model, problem};
-    return share_with(problem->openmp, NAME(encode_one), &given, problem->blocks, threads);
+    if (words->blocks >= batch->threads) return share_with(batch->openmp, NAME(encode_one), &problem, words->blocks, batch->threads);
+    for (int64_t index = 0; index < words->blocks; index++) failed |= NAME(encode_block)(&problem, index, 1);
+    return failed;
 }

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 LIBRARY = "libkernels.so"
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ["-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-pthread"]
-SOURCES = ("joint", "menus", "chains", "tokens", "words", "threads")
+SOURCES = ("joint", "structures", "tokens", "words", "threads")
 """The sources compiled once, for every processor; the slowest to compile come first."""
 PROCESSORS = {
     "v4bf16": ["-march=x86-64-v4", "-mavx512bf16", "-mprefer-vector-width=512"],

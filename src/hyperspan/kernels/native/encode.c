@@ -6,7 +6,7 @@
  *
  * build.py compiles this file once for each kind of processor; VARIANT is its name.
  */
-#include "threads.h"
+#include "abi.h"
 #include "vectors.h"
 
 typedef struct { /* sizes; those of LSTMs and columns are multiples of LANES */
@@ -18,18 +18,21 @@ typedef struct { /* sizes; those of LSTMs and columns are multiples of LANES */
 } Model;
 
 typedef struct { /* sentences stand longest first, words as in a packed sequence */
-    int64_t sentences, longest, width, blocks;
-    const int64_t *lengths, *place; /* of each sentence: its length, and where its scores are to stand */
+    int64_t blocks;
+    const int64_t *place;       /* where the scores of each sentence are to stand */
     const int64_t *blocks_from; /* (blocks + 1,): the first sentence of each block */
-    const float *words; /* their vectors; or NULL, and instead: */
-    const float *table; /* (tokens, 2, gates): what tokens add to the gates of the first layer, as gate_rows made it */
-    const int32_t *tokens; /* the token of each word */
+    const float *vectors;       /* of words; or NULL, and instead: */
+    const float *table;         /* (tokens, 2, gates): what tokens add to the gates of the first layer, as gate_rows made it */
+    const int32_t *tokens;      /* the token of each word */
     float scale;
-    float *absent, *present, *extend, *close, *branch; /* as in EdgeScores; branch may be NULL */
     float skip; /* starts where absent - present, before scaling, is above this for all types open no mention */
-    Parallel *openmp; /* where torch computes what is given; otherwise NULL */
-    int64_t gap_width, later_width; /* of mentions with gaps; 0 without */
-    float *open, *gap, *last; /* as in DiscontinuousScores */
+} Words;
+
+typedef struct {
+    const Model *model;
+    const Batch *batch;
+    const Words *words;
+    float *absent, *present, *extend, *close, *branch, *open, *gap, *last; /* the scores that are wanted */
 } Problem;
 
 INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -37,9 +40,9 @@ INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 enum { BESIDE = 2 }; /* the words beside a gap, with which it is a span */
 
 /* The most words of a span that is read for a gap or a later part; 0 without gaps. */
-INLINE int64_t widest_later(const Problem *problem) {
-    const int64_t gap = problem->gap_width ? problem->gap_width + BESIDE : 0;
-    return gap > problem->later_width ? gap : problem->later_width;
+INLINE int64_t widest_later(const Batch *batch) {
+    const int64_t gap = batch->gaps ? batch->gaps + BESIDE : 0;
+    return gap > batch->later ? gap : batch->later;
 }
 INLINE int64_t rounded_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 

@@ -7,7 +7,6 @@
 #include <fenv.h>
 
 #include "numbers.h"
-#include "abi.h"
 #include "lanes.h"
 
 enum { MOST_TYPES = 8, PAIRS = MOST_TYPES * (MOST_TYPES - 1) / 2 };

@@ -98,14 +98,14 @@ static int NAME(joint_share)(void *given, int64_t number) {
 
 /* The log-partition of a group at each word and, if wanted, how often its scores are used. What is written is 0 before. Returns 0, or 1 if
  * memory ran out. */
-int NAME(joint)(const Batch *batch, const Scores *in, const int32_t *types, int64_t g, double *log_z, const Scores *expected,
+int64_t NAME(joint)(const Batch *batch, const Scores *in, const int32_t *types, int64_t g, double *log_z, const Scores *expected,
                 uint8_t *failed) {
     NAME(Joint) joint = {batch, in, expected, types, g, log_z, failed, NULL};
     return share_with(batch->openmp, NAME(joint_share), &joint, batch->threads, batch->threads);
 }
 
 /* The highest sums of a group that follow at each word and width, by the types that are active; those of padding are not written. */
-int NAME(joint_highest)(const Batch *batch, const Scores *in, const int32_t *types, int64_t g, double *highest) {
+int64_t NAME(joint_highest)(const Batch *batch, const Scores *in, const int32_t *types, int64_t g, double *highest) {
     NAME(Joint) joint = {batch, in, NULL, types, g, NULL, NULL, highest};
     return share_with(batch->openmp, NAME(joint_share), &joint, batch->threads, batch->threads);
 }

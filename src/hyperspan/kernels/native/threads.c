@@ -7,14 +7,13 @@
  * Whoever waits watches for a moment, because the next call often follows at once, and then sleeps.
  *
  * A forked process has none of the workers; it forgets them and starts its own. */
-#include "threads.h"
+#include "abi.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
-#include "glibc.h"
 IN_EVERY_GLIBC(pthread_create);
 IN_EVERY_GLIBC(pthread_sigmask);
 

@@ -1,33 +1,41 @@
-/* Included by chains.c once for each type of number, called `real`. */
+/* The log-partition of every chain of a batch, and the posteriors of its edges, in one pass over the scores.
+ *
+ * The formulas are those of chains.py, which stands in where this is not compiled. All arrays are contiguous and in the
+ * layout of EdgeScores. Of a row (one start of one sentence) only the widths inside its sentence are read; the posteriors
+ * of the others are set to 0. Loops over a row run over contiguous memory without branches, so that compilers make vector
+ * instructions of them.
+ *
+ * Included by structures.c once for each type of number, called `real`.
+ */
 
 typedef struct {
-    const real *absent, *present, *extend, *close, *branch; /* branch: NULL if tied */
-    const int64_t *lengths;
-    int64_t batch, n, c, m;
-    real *log_partition; /* (B, n, m), 0 in padding */
-    real *p_absent, *p_present, *p_extend, *p_close, *p_branch; /* what to fill in; all NULL if not wanted */
-    Parallel *openmp; /* where torch computes the scores; otherwise NULL */
-} NAME(Problem);
+    const Batch *batch;
+    const Scores *in;       /* branch: NULL if tied */
+    real *log_z;            /* (B, n, m), 0 in padding */
+    const Scores *expected; /* how often each is used, to be filled in; all NULL if not wanted */
+} NAME(Chains);
 
 /* The rows from `first` to before `last`; 0, or 1 if memory ran out.
  * A row has `here` = widths * m entries, and `steps` = here - m edges that go on; entry e + m is one width wider than
  * entry e. */
-FOR_EACH_CPU static int NAME(rows)(const NAME(Problem) *p, int64_t first, int64_t last) {
-    const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
+FOR_EACH_CPU static int NAME(rows)(const NAME(Chains) *p, int64_t first, int64_t last) {
+    const Batch *batch = p->batch;
+    const Scores *in = p->in, *to = p->expected;
+    const int64_t m = batch->m, row = batch->c * m;
     const size_t types = (size_t)m * sizeof(real);
     real *scratch = malloc((size_t)(5 * row + 1) * sizeof(real));
     if (!scratch) return 1;
     real *restrict go = scratch, *restrict share = go + row, *restrict stop = share + row;
     real *restrict run = stop + row, *restrict each = run + row;
     for (int64_t at = first; at < last; at++) {
-        int64_t room = p->lengths[at / n] - at % n, widths = room < 0 ? 0 : room < c ? room : c;
-        int64_t here = widths * m, steps = widths > 1 ? here - m : 0;
-        const real *restrict shut = p->close + at * row, *restrict on = p->extend + at * (row - m);
-        const real *none = p->absent + at * m, *some = p->present + at * m;
-        real *z = p->log_partition + at * m, *p_absent = p->p_absent ? p->p_absent + at * m : NULL;
+        int64_t widths = widths_at(batch, at), here = widths * m, steps = widths > 1 ? here - m : 0;
+        const real *restrict shut = (const real *)in->close + at * row, *restrict on = (const real *)in->extend + at * (row - m);
+        const real *none = (const real *)in->absent + at * m, *some = (const real *)in->present + at * m;
+        real *z = p->log_z + at * m, *to_absent = to->absent ? (real *)to->absent + at * m : NULL;
+        real *to_present = (real *)to->present + at * m;
         if (here) {
-            if (p->branch) {
-                const real *restrict fork = p->branch + at * (row - m);
+            if (in->branch) {
+                const real *restrict fork = (const real *)in->branch + at * (row - m);
                 for (int64_t e = 0; e < steps; e++) {
                     int impossible = on[e] == -INFINITY && fork[e] == -INFINITY;
                     real weight = NAME(either)(impossible ? 0 : on[e], impossible ? 0 : fork[e], &share[e]);
@@ -54,21 +62,21 @@ FOR_EACH_CPU static int NAME(rows)(const NAME(Problem) *p, int64_t first, int64_
                 real nothing = NAME(exp)(none[k] - z[k]), total = nothing + run[k];
                 z[k] += NAME(log)(total);
                 each[k] = total == 0 ? 0 : 1 / total;
-                if (p_absent) p_absent[k] = nothing * each[k], p->p_present[at * m + k] = run[k] * each[k];
+                if (to_absent) to_absent[k] = nothing * each[k], to_present[k] = run[k] * each[k];
             }
         } else {
             memset(z, 0, types);
-            if (p_absent) memset(p_absent, 0, types), memset(p->p_present + at * m, 0, types);
+            if (to_absent) memset(to_absent, 0, types), memset(to_present, 0, types);
         }
-        if (!p_absent) continue;
+        if (!to_absent) continue;
         NAME(repeat)(each, m, here);
-        real *restrict to_close = p->p_close + at * row, *restrict to_extend = p->p_extend + at * (row - m);
+        real *restrict to_close = (real *)to->close + at * row, *restrict to_extend = (real *)to->extend + at * (row - m);
         const size_t padding = (size_t)(row - m - steps) * sizeof(real);
         memset(to_close + here, 0, (size_t)(row - here) * sizeof(real));
         memset(to_extend + steps, 0, padding);
         for (int64_t e = steps; e < here; e++) to_close[e] = stop[e] * each[e];
-        if (p->branch) {
-            real *restrict to_branch = p->p_branch + at * (row - m);
+        if (in->branch) {
+            real *restrict to_branch = (real *)to->branch + at * (row - m);
             memset(to_branch + steps, 0, padding);
             for (int64_t e = 0; e < steps; e++) {
                 real went_on = run[e + m] * each[e];
@@ -87,39 +95,34 @@ FOR_EACH_CPU static int NAME(rows)(const NAME(Problem) *p, int64_t first, int64_
     return 0;
 }
 
-typedef struct {
-    const NAME(Problem) *problem;
-    int64_t threads;
-} NAME(Shares);
-
 /* The rows of one thread. */
 static int NAME(share)(void *given, int64_t number) {
-    const NAME(Shares) *shares = given;
-    const int64_t rows = shares->problem->batch * shares->problem->n;
-    return NAME(rows)(shares->problem, rows * number / shares->threads, rows * (number + 1) / shares->threads);
+    const NAME(Chains) *chains = given;
+    const int64_t rows = chains->batch->batch * chains->batch->n, threads = chains->batch->threads;
+    return NAME(rows)(chains, rows * number / threads, rows * (number + 1) / threads);
 }
 
 /* All rows, shared among threads; 0, or 1 if memory ran out. */
-int NAME(chains)(const NAME(Problem) *problem, int64_t threads) {
-    NAME(Shares) shares = {problem, threads};
-    return share_with(problem->openmp, NAME(share), &shares, threads, threads);
+int64_t NAME(chains)(const Batch *batch, const Scores *in, real *log_z, const Scores *expected) {
+    NAME(Chains) chains = {batch, in, log_z, expected};
+    return share_with(batch->openmp, NAME(share), &chains, batch->threads, batch->threads);
 }
 
 /* The most probable mentions as (sentence, start, end, type), in that order. Returns how many there are, of which it writes no
  * more than there is space for; or -1 where a chain has no possible choice, -2 if memory ran out.
- * A chain goes on with a mention or without one, whichever is better; it stops where the sum of that is highest. In the place of
- * log_partition, where there is one, it leaves how much more that scores than no mention. */
-int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
-    const int64_t n = p->n, c = p->c, m = p->m, row = c * m;
+ * A chain goes on with a mention or without one, whichever is better; it stops where the sum of that is highest. `leads`
+ * (B, n, m), where there are any, say how much more that scores than no mention. */
+int64_t NAME(best)(const Batch *batch, const Scores *in, real *leads, int32_t *mentions, int64_t space) {
+    const int64_t n = batch->n, m = batch->m, row = batch->c * m;
     int64_t found = 0;
     real *scratch = malloc((size_t)(2 * m + 1) * sizeof(real)), *restrict run = scratch, *restrict best = scratch + m;
     int32_t *last = malloc((size_t)(m + 1) * sizeof(int32_t));
     if (!scratch || !last) found = -2;
-    for (int64_t at = 0; at < p->batch * n && found >= 0; at++) {
-        int64_t room = p->lengths[at / n] - at % n, widths = room < c ? room : c, wide = 0;
-        if (room <= 0) continue;
-        const real *restrict shut = p->close + at * row, *restrict on = p->extend + at * (row - m);
-        const real *fork = p->branch ? p->branch + at * (row - m) : NULL;
+    for (int64_t at = 0; at < batch->batch * n && found >= 0; at++) {
+        int64_t widths = widths_at(batch, at), wide = 0;
+        if (!widths) continue;
+        const real *restrict shut = (const real *)in->close + at * row, *restrict on = (const real *)in->extend + at * (row - m);
+        const real *fork = in->branch ? (const real *)in->branch + at * (row - m) : NULL;
         int undefined = 0;
         for (int64_t k = 0; k < m; k++) run[k] = 0, best[k] = shut[k], last[k] = 0, undefined |= shut[k] != shut[k];
         for (int64_t w = 1; w < widths; w++) {
@@ -133,9 +136,9 @@ int64_t NAME(best)(const NAME(Problem) *p, int32_t *mentions, int64_t space) {
             }
         }
         for (int64_t k = 0; k < m; k++) {
-            real none = p->absent[at * m + k], some = best[k] + p->present[at * m + k];
+            real none = ((const real *)in->absent)[at * m + k], some = best[k] + ((const real *)in->present)[at * m + k];
             if (undefined || !(none > -INFINITY || some > -INFINITY) || none != none || some != some) found = -1;
-            if (p->log_partition) p->log_partition[at * m + k] = some - none;
+            if (leads) leads[at * m + k] = some - none;
             last[k] = some > none ? last[k] : -1;
             wide = last[k] + 1 > wide ? last[k] + 1 : wide;
         }

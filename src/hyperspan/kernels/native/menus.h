@@ -1,14 +1,23 @@
-/* Included by menus.c once for each type of number, called `real`. */
+/* What the menus of mentions with gaps weigh, in one pass over the scores of each sentence.
+ *
+ * What a menu is stands in structures/discontinuous_menus.py, which stands in where this is not compiled. All arrays are contiguous.
+ * The items of a menu stand width by width, and what follows them word by word, so that both are added in one loop.
+ *
+ * Included by structures.c once for each type of number, called `real`.
+ */
 
-typedef struct {
-    const real *close, *open, *gap, *last; /* as in PartArrays: `last` is -inf beyond the end of a sentence */
-    const int64_t *lengths;
-    int64_t batch, n, c, g, later, m, parts;
-    int64_t best; /* whether the best choices are wanted, and not sums over all of them */
+typedef struct { /* what is found */
     real *gap_items; /* (parts - 1, B, n, g, m): the menus of gaps that begin at a word, by how many parts may still come */
     real *part_items; /* (parts - 2, B, n, 2 later, m): those of parts, as the last and if others follow; of one part they are `last` */
     real *more, *events; /* (B, n, c, m); in padding -inf */
     real *alone, *goes_on; /* (B, n, c, m): how probable both items of an event are, 0 in padding; NULL if not wanted */
+} NAME(MenuArrays);
+
+typedef struct {
+    const Batch *batch;
+    const real *close, *open, *gap, *last; /* as in PartArrays: `last` is -inf beyond the end of a sentence */
+    int64_t best; /* whether the best choices are wanted, and not sums over all of them */
+    const NAME(MenuArrays) *to;
 } NAME(Menus);
 
 /* log(1 + exp(x)) */
@@ -97,28 +106,28 @@ INLINE void NAME(shares)(const real *restrict close, const real *restrict more, 
 
 /* The menus of the parts that begin at each word of a sentence, and what they weigh; `after` are those of gaps, with a part less. */
 INLINE void NAME(weigh_parts)(const NAME(Menus) *p, int64_t b, int64_t stage, const real *after, real *from, real *scratch) {
-    const int64_t n = p->n, later = p->later, m = p->m, length = p->lengths[b], half = later * m;
+    const int64_t n = p->batch->n, later = p->batch->later, m = p->batch->m, length = p->batch->lengths[b], half = later * m;
     for (int64_t at = 0; at < length; at++) {
         const real *items = p->last + (b * n + at) * half;
         if (stage) {
             const int64_t left = length - at - 1, count = (left < later ? left : later) * m;
-            real *both = p->part_items + (((stage - 1) * p->batch + b) * n + at) * 2 * half;
+            real *both = p->to->part_items + (((stage - 1) * p->batch->batch + b) * n + at) * 2 * half;
             memcpy(both, items, (size_t)half * sizeof(real));
-            NAME(follow)(both + half, p->open + (b * n + at) * p->c * m, after + (at + 1) * m, count, half);
+            NAME(follow)(both + half, p->open + (b * n + at) * p->batch->c * m, after + (at + 1) * m, count, half);
             items = both;
         }
         NAME(weigh)(p->best, items, stage ? 2 * later : later, m, scratch, from + at * m);
     }
     if (stage) {
-        real *beyond = p->part_items + (((stage - 1) * p->batch + b) * n + length) * 2 * half;
+        real *beyond = p->to->part_items + (((stage - 1) * p->batch->batch + b) * n + length) * 2 * half;
         for (int64_t e = 0; e < (n - length) * 2 * half; e++) beyond[e] = -INFINITY;
     }
 }
 
 /* The same for the gaps that begin at each word; `from` are the menus of parts. */
 INLINE void NAME(weigh_gaps)(const NAME(Menus) *p, int64_t b, int64_t stage, const real *from, real *after, real *scratch) {
-    const int64_t n = p->n, g = p->g, m = p->m, length = p->lengths[b], row = g * m;
-    real *items = p->gap_items + (stage * p->batch + b) * n * row;
+    const int64_t n = p->batch->n, g = p->batch->gaps, m = p->batch->m, length = p->batch->lengths[b], row = g * m;
+    real *items = p->to->gap_items + (stage * p->batch->batch + b) * n * row;
     for (int64_t at = 0; at < length; at++) {
         const int64_t left = length - at - 1, count = left < g ? left : g;
         NAME(follow)(items + at * row, p->gap + (b * n + at) * row, from + (at + 1) * m, count * m, row);
@@ -129,16 +138,16 @@ INLINE void NAME(weigh_gaps)(const NAME(Menus) *p, int64_t b, int64_t stage, con
 
 /* One sentence; `scratch` has room for twice its words and twice the largest menu. */
 FOR_EACH_CPU static void NAME(sentence)(const NAME(Menus) *p, int64_t b, real *scratch) {
-    const int64_t n = p->n, c = p->c, m = p->m, length = p->lengths[b], wide = c * m;
+    const int64_t n = p->batch->n, c = p->batch->c, m = p->batch->m, length = p->batch->lengths[b], wide = c * m;
     real *from = scratch, *after = scratch + n * m, *room = scratch + 2 * n * m;
-    for (int64_t stage = 0; stage + 1 < p->parts; stage++) {
+    for (int64_t stage = 0; stage + 1 < p->batch->parts; stage++) {
         NAME(weigh_parts)(p, b, stage, after, from, room);
         NAME(weigh_gaps)(p, b, stage, from, after, room);
     }
     for (int64_t at = 0; at < n; at++) {
         const int64_t row = (b * n + at) * wide, left = length > at ? length - at : 0, here = (left < c ? left : c) * m;
-        const int64_t following = p->parts < 2 || !left ? 0 : (left - 1 < c ? left - 1 : c) * m;
-        real *more = p->more + row, *events = p->events + row;
+        const int64_t following = p->batch->parts < 2 || !left ? 0 : (left - 1 < c ? left - 1 : c) * m;
+        real *more = p->to->more + row, *events = p->to->events + row;
         const real *close = p->close + row;
         NAME(follow)(more, p->open + row, following ? after + (at + 1) * m : NULL, following, wide);
         if (p->best)
@@ -146,33 +155,28 @@ FOR_EACH_CPU static void NAME(sentence)(const NAME(Menus) *p, int64_t b, real *s
         else
             NAME(sum_events)(close, more, events, here);
         for (int64_t e = here; e < wide; e++) events[e] = -INFINITY;
-        if (!p->alone) continue;
-        NAME(shares)(close, more, events, p->alone + row, p->goes_on + row, here);
-        memset(p->alone + row + here, 0, (size_t)(wide - here) * sizeof(real));
-        memset(p->goes_on + row + here, 0, (size_t)(wide - here) * sizeof(real));
+        if (!p->to->alone) continue;
+        NAME(shares)(close, more, events, p->to->alone + row, p->to->goes_on + row, here);
+        memset(p->to->alone + row + here, 0, (size_t)(wide - here) * sizeof(real));
+        memset(p->to->goes_on + row + here, 0, (size_t)(wide - here) * sizeof(real));
     }
 }
 
-typedef struct {
-    const NAME(Menus) *problem;
-    int64_t threads;
-} NAME(MenuShares);
-
 /* The sentences of one thread; 0, or 1 if memory ran out. */
 static int NAME(menu_share)(void *given, int64_t number) {
-    const NAME(MenuShares) *shares = given;
-    const NAME(Menus) *p = shares->problem;
-    const int64_t wider = p->g > 2 * p->later ? p->g : 2 * p->later, most = wider > 1 ? wider : 1; /* an empty menu has a sum, too */
-    real *scratch = malloc((size_t)(2 * (p->n + most) * p->m + 1) * sizeof(real));
+    const NAME(Menus) *p = given;
+    const int64_t sentences = p->batch->batch, threads = p->batch->threads;
+    const int64_t wider = p->batch->gaps > 2 * p->batch->later ? p->batch->gaps : 2 * p->batch->later, most = wider > 1 ? wider : 1; /* an empty menu has a sum, too */
+    real *scratch = malloc((size_t)(2 * (p->batch->n + most) * p->batch->m + 1) * sizeof(real));
     if (!scratch) return 1;
-    for (int64_t b = p->batch * number / shares->threads; b < p->batch * (number + 1) / shares->threads; b++)
+    for (int64_t b = sentences * number / threads; b < sentences * (number + 1) / threads; b++)
         NAME(sentence)(p, b, scratch);
     free(scratch);
     return 0;
 }
 
 /* The menus of all sentences, shared among threads; 0, or 1 if memory ran out. */
-int NAME(menus)(const NAME(Menus) *problem, int64_t threads) {
-    NAME(MenuShares) shares = {problem, threads};
-    return share_tasks(NAME(menu_share), &shares, threads, threads);
+int64_t NAME(menus)(const Batch *batch, const Scores *in, int64_t best, const NAME(MenuArrays) *to) {
+    NAME(Menus) menus = {batch, in->close, in->open, in->gap, in->last, best, to};
+    return share_tasks(NAME(menu_share), &menus, batch->threads, batch->threads);
 }
