@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from hyperspan.config import CalibrationConfig, Config
-from hyperspan.kernels.encode import ScoreArrays
 from hyperspan.nn import MODELS, Recognizer, Scorer, new_model
 from hyperspan.nn.recognizer import MENTION_BIASES
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.decoding import DecodingOptions, decode
 from hyperspan.structures.mentions import fragments_of
+from hyperspan.structures.scores import EdgeScores
 from hyperspan.training.calibration import PRIOR_MENTIONS, DevChains
 from hyperspan.training.calibration_chains import chain_batch
 from hyperspan.training.loop import Trainer, dev_scores
@@ -166,7 +166,7 @@ def test_tune_calibration_of_discontinuous_mentions_keeps_sets_and_says_what_was
 def test_types_share_their_calibration_if_errors_of_one_type_stand_in_one_place(in_one_place: bool) -> None:
     count = 500
     close = np.full((count, 1, 1, 2), 3.0)
-    scores = ScoreArrays(*(np.zeros((count, 1, *one, 2)) for one in ((), (), (0,))), close=close)
+    scores = EdgeScores[np.ndarray](*(np.zeros((count, 1, *one, 2)) for one in ((), (), (0,))), close=close)
     found = [{(0, 1, 0), (0, 1, 1)} for _ in range(count)]
     wrong = set(range(100, 150)) if in_one_place else set(range(0, count, 2))
     gold = [{(0, 1, 0)} | ({(0, 1, 1)} if sentence not in wrong else set()) for sentence in range(count)]
