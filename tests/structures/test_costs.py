@@ -64,7 +64,6 @@ def instructions(call: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.xfail(strict=True, reason="step 24: menus are computed without np.logaddexp, which has no vector loop")
 def test_conditioned_menus_take_no_slow_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     n, sizes, slow = 30, [(), (), (3,), (4,), (4,), (3,), (2,)], 0
     arrays = [np.zeros((1, n, *widths, 2), dtype=np.float32) for widths in sizes]

@@ -93,6 +93,7 @@ class DiscontinuousArrayHypergraph:
         self.max_width, self.types = first.close.shape[2:]
         self.limits_of_mentions = Limits(parts, self.max_width, longer.gap.shape[2], longer.last.shape[2])
         self._kept: ProbableItems | None = None
+        self._kept_menus: tuple[ArrayMenus, SegmentalHypergraph] | None = None
 
     def __repr__(self) -> str:
         sizes = f"{len(self.lengths)} sentences of {sum(self.lengths)} words, {self.types} types"
@@ -111,10 +112,18 @@ class DiscontinuousArrayHypergraph:
         return events.given_masks(required, np.zeros_like(required)).distribution
 
     @property
+    def _summed(self) -> tuple[ArrayMenus, SegmentalHypergraph]:
+        """The menus of all choices, and the distribution over first parts."""
+        if self._kept_menus is None:
+            menus = self._menus()
+            self._kept_menus = menus, self._events(menus)
+        return self._kept_menus
+
+    @property
     def _probable(self) -> ProbableItems:
         if self._kept is None:
-            menus = self._menus()
-            self._kept = ProbableItems(menus, self._events(menus).marginals, self.known)
+            menus, events = self._summed
+            self._kept = ProbableItems(menus, events.marginals, self.known)
         return self._kept
 
     # -- probabilities --------------------------------------------------------------------------------------------
@@ -122,7 +131,7 @@ class DiscontinuousArrayHypergraph:
     @property
     def log_partition(self) -> np.ndarray:
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
-        return self._events(self._menus()).log_partition
+        return self._summed[1].log_partition
 
     def log_prob(self, mention_sets: AnySets) -> np.ndarray:
         """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention beyond the

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hyperspan.kernels.numbers import MINUS_INFINITY, log_sum, softplus
 from hyperspan.structures.discontinuous_given import Known, PrivateMenus
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import AnyMention, Parts, with_parts
@@ -34,25 +35,22 @@ class PartArrays(NamedTuple):
     last: np.ndarray  # (B, n, c', m); -inf where a part would reach beyond its sentence
 
 
-def softplus(values: np.ndarray) -> np.ndarray:
-    """log(1 + e^value)"""
-    with np.errstate(invalid="ignore"):  # scores that are NaN are named later
-        return np.logaddexp(values, 0.0)
-
-
 def log_some(items: np.ndarray, axis: int) -> np.ndarray:
     """log Σ exp(sum of the chosen items) over all choices of one or more items; without cancellation.
+
+    Each choice has a last item u: that is Σ_u e^u Π_{v before u} (1 + e^v).
 
     >>> float(np.exp(log_some(np.zeros(3), 0)).round())  # three items, so seven choices
     7.0
     """
-    items = np.moveaxis(items, axis, -1)
-    weights = items.copy()
-    weights[..., 1:] += softplus(items[..., :-1]).cumsum(-1)
-    pivot = weights.max(-1, initial=-np.inf, keepdims=True)
-    pivot[pivot == -np.inf] = 0.0
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(weights - pivot).sum(-1)) + pivot[..., 0]
+    if items.shape[axis] < 2:
+        return items.sum(axis) if items.shape[axis] else items.sum(axis) + MINUS_INFINITY
+    first, earlier, later = (_along(items, axis, some) for some in (slice(1), slice(-1), slice(1, None)))
+    return log_sum(np.concatenate([first, later + softplus(earlier).cumsum(axis)], axis), axis)
+
+
+def _along(items: np.ndarray, axis: int, some: slice) -> np.ndarray:
+    return items[(*(slice(None),) * axis, some)]
 
 
 def best_some(items: np.ndarray, axis: int) -> np.ndarray:
@@ -61,9 +59,8 @@ def best_some(items: np.ndarray, axis: int) -> np.ndarray:
     >>> best_some(np.array([[1.0, 2.0, -1.0], [-3.0, -1.0, -np.inf]]), 1).tolist()
     [3.0, -1.0]
     """
-    items = np.moveaxis(items, axis, -1)
-    heaviest = items.max(-1, initial=-np.inf)
-    return np.where(heaviest > 0, np.maximum(items, 0.0).sum(-1), heaviest)
+    heaviest = items.max(axis, initial=-np.inf)
+    return np.where(heaviest > 0, np.maximum(items, 0.0).sum(axis), heaviest)
 
 
 def following(values: np.ndarray, count: int) -> np.ndarray:
@@ -126,12 +123,25 @@ class Menus:
         self.required = np.zeros((2, 1, 1, 1, 1), dtype=bool)
         """(2, B, n, c, m), or broadcastable to it: which of the two items are required."""
         self.private: dict[Any, Menu] = {}
-        if known is not None:
-            self.close = np.where(known.forbidden, -np.inf, arrays.close)
-            self.required = np.stack([known.required, known.opened])
-            self._add_private(PrivateMenus(known, Limits(parts, c, gaps, later)))
-        self.events = self.some_given(np.stack([self.close, self.more]), self.required, 0)
+        self.events = self.some(np.stack([self.close, self.more]), 0)
         """(B, n, c, m): the weight of each event."""
+        if known is not None:
+            self.constrain(known)
+
+    def constrain(self, known: Known) -> tuple[np.ndarray, ...]:
+        """Change the few menus that constraints concern, and return the places of their events."""
+        arrays = self.arrays
+        limits = Limits(self.parts, arrays.close.shape[2], arrays.gap.shape[2], arrays.last.shape[2])
+        self.close = np.where(known.forbidden, -np.inf, arrays.close)
+        self.required = np.stack([known.required, known.opened])
+        private = PrivateMenus(known, limits)
+        self._add_private(private)
+        concerned = known.forbidden | self.required.any(0)
+        concerned[private.event_columns] = True
+        place = concerned.nonzero()
+        items = np.stack([self.close[place], self.more[place]])
+        self.events[place] = self.some_given(items, self.required[:, *place], 0)
+        return place
 
     def _add_private(self, private: PrivateMenus) -> None:
         """Add private menus, from the last parts of mentions to the first; each equals the shared menu except for items
@@ -257,13 +267,18 @@ def probability_of(menus: Menus, sentence: int, parts: Parts, kind: int, opened:
 def event_probabilities(menus: Menus, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(B, n, c, m) each: the probability that a first part is a mention, and that others follow it, given the event
     probabilities."""
-    items = np.stack([menus.close, menus.more])
-    others = np.where(menus.required, items, softplus(items))[::-1]
-    possible = (events > 0) & (menus.events > -np.inf) & (items > -np.inf)
-    with np.errstate(invalid="ignore"):
-        given = np.where(possible, items + others - menus.events, 0.0)
-    alone, goes_on = np.where(possible, events * np.exp(np.minimum(given, 0.0)), 0.0)
+    alone, goes_on = np.where(events > 0, events * item_shares(menus, (...,)), 0.0)
     return alone, goes_on
+
+
+def item_shares(menus: Menus, place: tuple[Any, ...]) -> np.ndarray:
+    """(2, places): the probability of both items of events at some places, given the event."""
+    items, total = np.stack([menus.close[place], menus.more[place]]), menus.events[place]
+    others = np.where(menus.required[:, *place], items, softplus(items))[::-1]
+    possible = (total > -np.inf) & (items > -np.inf)
+    with np.errstate(invalid="ignore"):
+        given = np.where(possible, items + others - total, 0.0)
+    return np.where(possible, np.exp(np.minimum(given, 0.0)), 0.0)
 
 
 def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:

@@ -17,13 +17,14 @@ from hyperspan.structures.discontinuous_menus import (
     best_some,
     best_some_given,
     event_probabilities,
+    item_shares,
     log_some,
     log_some_given,
 )
 
 
 class ArrayMenus(Menus):
-    """The menus of a batch of sentences; with constraints, NumPy computes them."""
+    """The menus of a batch of sentences; NumPy computes the few that constraints concern."""
 
     def __init__(
         self,
@@ -35,7 +36,7 @@ class ArrayMenus(Menus):
         known: Known | None = None,
     ):
         self._shares: tuple[np.ndarray, np.ndarray] | None = None
-        if known is not None or choose("menus", "cpu") != "c":
+        if choose("menus", "cpu") != "c":
             super().__init__(PartArrays(*(_inside(array, lengths) for array in arrays)), parts, best=best, known=known)
             return
         self.arrays, self.parts = arrays._replace(last=_inside(arrays.last, lengths)), parts
@@ -46,6 +47,11 @@ class ArrayMenus(Menus):
         self.required, self.private = np.zeros((2, 1, 1, 1, 1), dtype=bool), dict[object, Menu]()
         if found.alone is not None and found.goes_on is not None:
             self._shares = found.alone, found.goes_on
+        if known is not None:
+            place = self.constrain(known)
+            if self._shares is not None:
+                for shares, changed in zip(self._shares, item_shares(self, place), strict=True):
+                    shares[place] = changed
 
     def item_probabilities_at(self, events: np.ndarray, place: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
         """The same at some places, which is faster where they are few."""
