@@ -162,6 +162,8 @@ def constituency_hypergraph(
     48
     """
     m = types if isinstance(types, int) else len(types)
+    if n == 0:
+        return Hypergraph(ConstituencyNode("top", 0, 0), [])
 
     def leaf(name: str, place: tuple[int, ...]) -> ConstituencyNode:
         if name != "mention":

@@ -373,6 +373,7 @@ def _check_outside(folder: Path, corpus: str) -> None:
 def sentence_documents(document: Document, problems: Problems) -> list[Document]:
     """Split a document into one document per sentence; a document of one sentence is returned unchanged.
 
+    >>> from hyperspan.types import Mention, Sentence
     >>> both = document_of([Sentence(["the", "Seattle", "zoo"], [Mention(1, 2, "GPE")]), Sentence(["Why", "?"])], "a")
     >>> [(part.id, part.text, len(part.mentions)) for part in sentence_documents(both, Problems())]
     [('a-1', 'the Seattle zoo', 1), ('a-2', 'Why ?', 0)]
