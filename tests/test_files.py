@@ -26,7 +26,7 @@ def written_text(path: Path) -> None:
 def written_tensors(path: Path) -> None:
     torch = pytest.importorskip("torch")
     path.with_name(f".{path.name}.new").write_bytes(b"left by a process that was killed")
-    import_module("hyperspan.nn.tensors").write_tensors({"a": torch.zeros(2)}, path)
+    import_module("hyperspan.runtime.tensors").write_tensors({"a": torch.zeros(2)}, path)
 
 
 @pytest.fixture

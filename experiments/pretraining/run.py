@@ -23,7 +23,7 @@ from experiments.pretraining.settings import PretrainingSettings
 from experiments.pretraining.stream import SubwordEncoder, SubwordStream, read_stream
 from experiments.pretraining.texts import find_texts
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
-from hyperspan.nn.tensors import read_tensors, write_tensors
+from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.training.checkpoint import CHECKPOINT, optimizer_tensors, restore_optimizer, while_there_is_room
 from hyperspan.training.run import choose_device

@@ -70,7 +70,7 @@ def test_load_model_refuses_scales_that_make_vectors_infinite(tmp_path: Path) ->
     tensors = load_file(tmp_path / "model.safetensors")
     tensors["encoder.words.fixed_scale"].fill_(3e38)
     save_file(tensors, tmp_path / "model.safetensors")
-    assert "encoder.words.fixed that are not finite" in refusal(tmp_path, "model.safetensors")
+    assert "encoder.words.fixed_scale that are not finite" in refusal(tmp_path, "model.safetensors")
 
 
 @pytest.mark.parametrize(

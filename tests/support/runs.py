@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from hyperspan.nn.tensors import read_tensors
+from hyperspan.runtime.tensors import read_tensors
 from hyperspan.training.loop import CHECKPOINT
 from tests.support.models import HARBOUR
 from tests.support.process import hyperspan

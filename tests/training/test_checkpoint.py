@@ -12,7 +12,7 @@ from hyperspan import Mention, Sentence
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model
-from hyperspan.nn.tensors import read_tensors, write_tensors
+from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.training.checkpoint import CHECKPOINT, difference, fingerprint
 from hyperspan.training.loop import Trainer
 

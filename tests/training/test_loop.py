@@ -24,10 +24,10 @@ from hyperspan.corpora.splits import PartFiles, open_corpus
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.evaluation import evaluate
 from hyperspan.nn import load_model, new_model
-from hyperspan.nn.tensors import read_tensors, write_tensors
 from hyperspan.runtime.cards import HEADINGS, ModelCard
 from hyperspan.runtime.domain import DomainCheck
 from hyperspan.runtime.loading import load
+from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent, read_log

@@ -48,7 +48,7 @@ class ByteVectors:
 
 def untrained_vectors(model: Path) -> ByteVectors | None:
     """The vectors of words that a model's training data lacked; None if it has none in one byte per number."""
-    tensors = TensorFile(model / "model.safetensors")
+    tensors = TensorFile(model / "model.safetensors").read()
     if FIXED + SCALE not in tensors:
         return None
     vocabulary = Vocabulary.load(model)
@@ -73,7 +73,7 @@ def bundled_vectors(place: Path = PRETRAINED) -> tuple[list[str], np.ndarray]:
     (['the', ',', '.', 'of'], (62048, 100))
     """
     folder = place / VECTORS
-    tensors = TensorFile(folder / "vectors.safetensors")
+    tensors = TensorFile(folder / "vectors.safetensors").read()
     rest = ByteVectors(
         list(Words((folder / "words.txt").read_bytes())), tensors.view("numbers"), tensors.view("scales")
     )

@@ -14,10 +14,10 @@ from hyperspan.kernels.encode import check_precision
 from hyperspan.nn.model import Model
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.nn.scorer import Scorer
-from hyperspan.nn.tensors import write_tensors
 from hyperspan.nn.validation import validate
-from hyperspan.nn.weights import load_weights, quantized
+from hyperspan.nn.weights import load_weights, vector_names
 from hyperspan.plugins import ENCODERS, MODELS
+from hyperspan.runtime.tensors import quantized, write_tensors
 from hyperspan.text.vocabulary import Vocabulary, check_labels, check_names, check_names_of
 from hyperspan.types import Sentence
 
@@ -68,7 +68,8 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
     with Target(str(folder / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
     model.vocabulary.save(folder)
-    write_tensors(quantized(model) if half else model.state_dict(), folder / "model.safetensors")
+    tensors = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    write_tensors(quantized(tensors, vector_names(model)) if half else tensors, folder / "model.safetensors")
 
 
 def load_model(

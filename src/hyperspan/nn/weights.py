@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.nn.model import Model
-from hyperspan.runtime.tensors import LARGEST, SCALE, Entry, check_entries, readable, unfit
+from hyperspan.runtime.tensors import TensorFile, unfit
 
 SLACK = 1_000
 """A model may create this many parameters that it drops again, such as those of an encoder's unused layers."""
@@ -31,26 +30,15 @@ M = TypeVar("M", bound=Model)
 def load_weights(folder: Path, build: Callable[[], M]) -> M:
     """Load the model of a folder with its weights; `build` creates it, untrained, from config.toml and
     vocabulary.json."""
-    path = folder / "model.safetensors"
-    header = _header(path)
-    with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(header) + SLACK, path):
+    file = TensorFile(folder / "model.safetensors")
+    with torch.device("meta"), _SkipInitialisation(), _at_most(2 * len(file.entries) + SLACK, file.path):
         untrained = _built(folder, build)
-        wanted, vectors = untrained.state_dict(), _vector_names(untrained)
+        wanted, vectors = untrained.state_dict(), vector_names(untrained)
     expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
-    integers = [name for name, tensor in wanted.items() if not tensor.is_floating_point()]
-    check_entries(path, header, expected, vectors, integers)
-    model = build()
-    with readable(path), safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in header}
-    for name in vectors:
-        if name + SCALE in tensors:
-            tensors[name] = tensors[name].float() * tensors.pop(name + SCALE).float()
-    model.load_state_dict(tensors)
-    for name, tensor in model.state_dict().items():
-        if not _is_usable(tensor):
-            raise InputError(
-                f"{path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
-            )
+    file.check(expected, vectors, [name for name, tensor in wanted.items() if not tensor.is_floating_point()])
+    model, arrays = build(), file.read()
+    found = {name: arrays.floats(name) if name in vectors else arrays.view(name) for name in expected}
+    model.load_state_dict({name: torch.from_numpy(array) for name, array in found.items()})
     return model
 
 
@@ -60,21 +48,10 @@ def fixed_names(model: Model) -> list[str]:
     return [name for name, buffer in model.named_buffers() if any(buffer is one for one in fixed)]
 
 
-def _vector_names(model: Model) -> list[str]:
+def vector_names(model: Model) -> list[str]:
     """The names of the word vectors in the model's state."""
     vectors = model.encoder.word_vectors
     return [name for name, tensor in model.state_dict(keep_vars=True).items() if any(tensor is one for one in vectors)]
-
-
-def quantized(model: Model) -> dict[str, Tensor]:
-    """The state of a model in two bytes per number, and one byte per number for word vectors."""
-    tensors = model.state_dict()
-    vectors = {name: tensors.pop(name).float() for name in _vector_names(model)}
-    result = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
-    for name, rows in vectors.items():
-        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-6) / 127
-        result |= {name: (rows / scale).round().to(torch.int8), name + SCALE: scale}
-    return result
 
 
 class _SkipInitialisation(TorchFunctionMode):
@@ -86,13 +63,6 @@ class _SkipInitialisation(TorchFunctionMode):
         if func in self.SKIPPED:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **(kwargs or {}))
-
-
-def _header(path: Path) -> dict[str, Entry]:
-    """Types and shapes of the tensors in a file, by their names."""
-    with readable(path), safe_open(path, framework="pt") as file:
-        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-        return {name: Entry(part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
 
 
 @contextmanager
@@ -125,11 +95,3 @@ def _built(folder: Path, build: Callable[[], Model]) -> Model:
             f"{folder} holds no model that can be built ({reason}); its config.toml or its vocabulary.json is damaged, "
             "so train the model again"
         ) from None
-
-
-def _is_usable(tensor: Tensor) -> bool:
-    """Whether all values are finite and small enough that sums of products stay finite; takes a few milliseconds for a
-    bundled model."""
-    if not tensor.is_floating_point() or not tensor.numel():
-        return True
-    return all(abs(end.item()) <= LARGEST for end in torch.aminmax(tensor))  # NaN compares as False

@@ -21,7 +21,7 @@ from hyperspan.kernels.threads import thread_count
 from hyperspan.runtime.characters import READERS
 from hyperspan.runtime.interface import InferenceModel
 from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
-from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, check_entries
+from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile
 from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
 from hyperspan.runtime.weights import encoder_weights, expected_shapes
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -69,7 +69,8 @@ class RuntimeModel(InferenceModel):
         self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
         self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
         self._tensors = tensors = TensorFile(folder / "model.safetensors")
-        check_entries(tensors.path, tensors.entries, expected_shapes(config, vocabulary), (TRAINED, FIXED))
+        tensors.check(expected_shapes(config, vocabulary), (TRAINED, FIXED))
+        tensors.read()
         self.vectors = TokenVectors(tensors, config, vocabulary)
         weights = encoder_weights(tensors, config)
         self.weights = weights if self.calibration is None else self.calibration.fold(weights)

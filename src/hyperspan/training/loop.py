@@ -25,8 +25,8 @@ from hyperspan.evaluation.counts import Counts, Score, counts_of
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.nn.folders import save_model
 from hyperspan.nn.model import Model
-from hyperspan.nn.tensors import read_tensors, write_tensors
 from hyperspan.runtime.batches import batches_by_length, shuffled_batches, split_evenly
+from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.structures.mentions import fragments_of
 from hyperspan.training.checkpoint import (
     CHECKPOINT,
