@@ -76,7 +76,7 @@ REFUSED = {
     "annotate texts a.txt -m small --require 0:3:person": "so give one text, not several or none",
     "annotate Ada -m small -f brat": "name one with --output",
     "annotate Ada -m small -f nonsense": "there is no format 'nonsense'",
-    "annotate Ada -m small -o nonsense": "does not say its format; name it with --format",
+    "annotate Ada -m small -o nonsense": "or name its format with --format",
     "annotate Ada -m small --device abacus": "there is no device 'abacus'; choose cpu, cuda, cuda:1",
     "annotate Ada -m nonsense": "there is no model 'nonsense'",
     "annotate Ada -m .": "holds no model",

@@ -118,10 +118,10 @@ def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'ace' cannot be written"):
         write_corpus([], tmp_path / "b", "ace")
     with pytest.raises(
-        InputError, match=r"b\.foo does not say its format; .* \.json, .*, or name the format"
+        InputError, match=r"b\.foo does not say its format; .* \.jsonlines, .*, or name the format"
     ) as refused:
         write_corpus([], tmp_path / "b.foo")
-    assert str(refused.value).count(".json,") == 1
+    assert str(refused.value).count(".jsonl,") == 1
     for wrong, message in (("abc", "'a' cannot be written; give a list"), (Document("a"), "put it into a list")):
         with pytest.raises(InputError, match=message):
             write_corpus(wrong, tmp_path / "b.jsonl")  # type: ignore[arg-type]
@@ -276,12 +276,11 @@ def test_detect_decodes_the_first_record_once_for_most_formats(monkeypatch: pyte
     assert len(decoded) <= 2  # doccano's looks at all records
 
 
-@pytest.mark.xfail(strict=True, reason="step 32: a suffix of several formats is an error that names them")
-def test_a_suffix_of_several_formats_does_not_choose_one_in_silence() -> None:
-    with pytest.raises(InputError, match=r"w2ner, gliner, label-studio"):
+def test_format_for_a_suffix_of_several_formats_names_them() -> None:
+    with pytest.raises(InputError, match=r"w2ner or gliner or label-studio may have it; let it end in one of \.jsonl"):
         format_for("x.json")
     with pytest.raises(InputError, match=r"columns"):
-        format_for("x.txt")
+        format_for("x.txt.gz")
 
 
 def test_option_values_are_checked(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ _NO_TAB = LabelRule(r"[^\t\r\n]+", "with a label that is empty or holds a tab or
 _NO_BAR = LabelRule(
     r"[^\s|][^|\r\n]*", "with a label that is empty, begins with a space or has | or a line break in it"
 )
+SHARED_SUFFIXES = (".json", ".txt")
+"""Suffixes of files in many formats: they choose none for writing."""
 _COLUMNS = (".tsv", ".iob2", ".bio", ".iob", ".conll", ".data", ".txt")
 _BUILT_IN: dict[str, Format] = {
     "jsonl": _built_in("jsonl", "jsonl", ".jsonl", discontinuous=True, needs_sentences=False, partial="own"),
@@ -407,13 +409,22 @@ def writable_formats() -> dict[str, Format]:
 
 
 def format_for(path: str, or_else: str = "") -> str:
-    """The format for a file to write, by its suffix; `or_else` tells users how else to choose it."""
+    """The format for a file to write, by its suffix; `or_else` tells users how else to choose it.
+
+    >>> format_for("zoo.jsonl.gz")
+    'jsonl'
+    """
     name = path.removesuffix(".gz")
-    for format_name, entry in FORMATS.working():
-        if entry.write is not None and name.endswith(entry.suffixes):
-            return format_name
-    endings = dict.fromkeys(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
-    raise InputError(f"the name {path} does not say its format; let it end in one of {', '.join(endings)}{or_else}")
+    fitting = (one for one, entry in FORMATS.working() if entry.write is not None and name.endswith(entry.suffixes))
+    if not name.endswith(SHARED_SUFFIXES) and (first := next(fitting, None)) is not None:
+        return first  # plug-ins are loaded only if no built-in format fits
+    names = list(fitting)
+    usual = dict.fromkeys(entry.suffixes[0] for entry in writable_formats().values() if entry.suffixes)
+    endings = [suffix for suffix in usual if suffix not in SHARED_SUFFIXES]
+    why = f", since a file of {' or '.join(names)} may have it" if names else ""
+    raise InputError(
+        f"the name {path} does not say its format{why}; let it end in one of {', '.join(endings)}{or_else}"
+    )
 
 
 def check_options(known: Mapping[str, Any], format_name: str, given: Mapping[str, Any]) -> dict[str, Any]:

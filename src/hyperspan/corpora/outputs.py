@@ -138,13 +138,10 @@ def _format_of_name(output: str) -> str:
         return "tsv"
     if plain.endswith(TEXTS):
         return "terminal"
-    try:
-        return format_for(output)
-    except InputError:
-        raise InputError(
-            f"the name {output} does not say its format; name it with --format, one of {', '.join(OUTPUTS)}; for a folder, use "
-            f"--format brat, or: hyperspan bulk INPUT… --output {output}"
-        ) from None
+    return format_for(
+        output,
+        f", or name its format with --format; for a folder: --format brat, or hyperspan bulk INPUT… --output {output}",
+    )
 
 
 def _check_suffix(output: str, format_name: str) -> None:
