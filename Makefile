@@ -53,7 +53,7 @@ $(VENV)/installed-dev: $(INSTALLED_FROM)
 	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
-	$(BIN)/hyperspan models
+	$(BIN)/hyperspan info craft english genia litbank
 	$(BIN)/hyperspan annotate examples/everyday.txt
 	$(BIN)/hyperspan annotate examples/biomedical.txt --model genia
 	$(BIN)/hyperspan annotate examples/article.txt --model craft

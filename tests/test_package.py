@@ -48,8 +48,7 @@ assert not {{"numpy", "rich", "safetensors", "typer"}} & sys.modules.keys()
 import hyperspan.corpora.genia_xml, hyperspan.training.events
 assert not {{"numpy", "regex", "rich", "typer", "matplotlib"}} & sys.modules.keys()
 from hyperspan.cli.info import installation
-from hyperspan.cli.models import catalog
-installation(), catalog()
+installation()
 assert not {{"numpy", "regex", "safetensors"}} & sys.modules.keys()
 for room in {WITHOUT_TORCH}:
     package = importlib.import_module("hyperspan." + room)

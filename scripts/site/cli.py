@@ -7,19 +7,8 @@ from typing import Any
 
 import typer
 
-from hyperspan.cli import make_app
+from hyperspan.cli import COMMANDS, make_app
 
-GROUPS = {
-    "Annotate": "annotate bulk serve",
-    "Label": "suggest label",
-    "Train": "init split train curve",
-    "Evaluate": "evaluate compare explain",
-    "Finish a model": "calibrate compact profile",
-    "Corpora": "convert stats view",
-    "Pictures": "draw",
-    "Information": "models info",
-}
-"""Every command, by what it is for."""
 INTRODUCTION = """\
 # Command line
 
@@ -35,13 +24,11 @@ This page lists every command with its options. `hyperspan COMMAND --help` print
 def cli_page() -> str:
     """The page, in Markdown."""
     commands = typer.main.get_group(make_app()).commands
-    listed = [name for names in GROUPS.values() for name in names.split()]
-    if sorted(listed) != sorted(commands):
-        raise ValueError(f"GROUPS misses, or invents: {sorted(set(listed) ^ set(commands))}")
     overview = ["| to … | commands |", "|---|---|"]
-    for group, names in GROUPS.items():
-        overview.append(f"| {group.lower()} | {', '.join(f'[{name}](#hyperspan-{name})' for name in names.split())} |")
-    return "\n".join([INTRODUCTION, *overview, "", *(_command(name, commands[name]) for name in listed)])
+    for panel in dict.fromkeys(panel for panel, _ in COMMANDS.values()):
+        names = [name for name, (of, _) in COMMANDS.items() if of == panel]
+        overview.append(f"| {panel.lower()} | {', '.join(f'[{name}](#hyperspan-{name})' for name in names)} |")
+    return "\n".join([INTRODUCTION, *overview, "", *(_command(name, commands[name]) for name in COMMANDS)])
 
 
 def _command(name: str, command: Any) -> str:
@@ -99,12 +86,12 @@ def _meaning(parameter: Any) -> str:
 def _text(words: str) -> str:
     """Options and commands inside prose become code; what Markdown would take for markup is escaped.
 
-    >>> _text("See hyperspan models, or --force; a|b <x>")
-    'See `hyperspan models`, or `--force`; a\\\\|b \\\\<x>'
+    >>> _text("See hyperspan info, or --force; a|b <x>")
+    'See `hyperspan info`, or `--force`; a\\\\|b \\\\<x>'
     """
     words = re.sub(r"([|<*_])", r"\\\1", " ".join(words.split()))
     words = re.sub(r"(?<![\w`-])(--[a-z][\w-]*)", r"`\1`", words)
-    return re.sub(rf"(?<![\w`])(hyperspan (?:{'|'.join(' '.join(GROUPS.values()).split())}))(?!\w)", r"`\1`", words)
+    return re.sub(rf"(?<![\w`])(hyperspan (?:{'|'.join(COMMANDS)}))(?!\w)", r"`\1`", words)
 
 
 if __name__ == "__main__":

@@ -349,7 +349,7 @@ def test_profile_reports_repairs_of_its_corpora(tmp_path: Path) -> None:
     (tmp_path / "brat").mkdir()
     (tmp_path / "brat" / "a.txt").write_text("Ada left.", encoding="utf-8")
     (tmp_path / "brat" / "a.ann").write_text("T1\tPER 0 3\tAda\nT2\tPER 0 3\tAda\n", encoding="utf-8")
-    noted = hyperspan("stats", "brat", cwd=tmp_path).stderr
+    noted = hyperspan("view", "brat", "--stats", cwd=tmp_path).stderr
     assert noted == "hyperspan: 1 × mention annotated twice, kept once\n"
     corpora = ("brat", str(example_path("harbour")))
     profiled = hyperspan("profile", "small", *corpora, "--force", cwd=tmp_path)
@@ -363,6 +363,6 @@ def test_commands_of_models_read_corpora_as_others_do(command: list[str], tmp_pa
     save_model(small_model(), tmp_path / "small")
     (tmp_path / "texts.dat").write_text('{"text": "Ada."}\nnonsense\n', encoding="utf-8")
     options = ("--from", "jsonl", "--on-error", "skip")
-    assert hyperspan("stats", "texts.dat", *options, cwd=tmp_path).returncode == 0
+    assert hyperspan("view", "texts.dat", "--stats", *options, cwd=tmp_path).returncode == 0
     answer = hyperspan(*command, "texts.dat", *options, cwd=tmp_path)
     assert "No such option" not in answer.stderr

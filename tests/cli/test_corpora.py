@@ -1,4 +1,4 @@
-"""`convert`, `stats` and `view` as a user drives them."""
+"""`convert` and `view` as a user drives them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from hyperspan import Document, Mention
 from hyperspan.cli import view as view_module
-from hyperspan.cli.options import ReadingGroup
+from hyperspan.cli.options import ReadingGroup, ReportingGroup
 from hyperspan.corpora import write_corpus
 from hyperspan.types import Sentence
 from tests.support.process import call as hyperspan
@@ -67,25 +67,25 @@ def test_losses_and_errors(sample: Path, tmp_path: Path) -> None:
     assert skipped.returncode == 0 and "left out 1 record that" in skipped.stderr
 
 
-def test_stats(sample: Path) -> None:
-    table = hyperspan("stats", str(sample))
+def test_view_counts(sample: Path) -> None:
+    table = hyperspan("view", str(sample), "--stats")
     assert table.returncode == 0 and "one of the same type and first word" in table.stdout
-    found = json.loads(hyperspan("stats", str(sample), "--format", "json").stdout)[str(sample)]
+    found = json.loads(hyperspan("view", str(sample), "--stats", "--json").stdout)[str(sample)]
     assert (found["mentions"], found["overlapping"], found["depth"], found["types"]["ORG"]) == (3, 3, 3, 1)
-    markdown = hyperspan("stats", str(sample), str(sample), "--format", "markdown").stdout
-    assert markdown.splitlines()[1].startswith("| ---")
+    markdown = hyperspan("view", str(sample), str(sample), "--stats", "--markdown").stdout
+    assert markdown.splitlines()[3].startswith("| ---")
 
 
-def test_stats_of_discontinuous_mentions(sample: Path) -> None:
+def test_view_counts_discontinuous_mentions(sample: Path) -> None:
     corpus = "src/hyperspan/corpora/examples/coordination.jsonl"
-    found = json.loads(hyperspan("stats", corpus, "--format", "json").stdout)[corpus]
+    found = json.loads(hyperspan("view", corpus, "--stats", "--json").stdout)[corpus]
     assert found["discontinuous"] == found["sentences_with_discontinuous"] == 53
     assert found["parts"] == {"2": 53} and found["gaps"] == {"2": 53} and found["later_widths"] == {"1": 48, "2": 5}
-    table = [line.rsplit(maxsplit=2) for line in hyperspan("stats", corpus, str(sample)).stdout.splitlines()]
+    table = [line.rsplit(maxsplit=2) for line in hyperspan("view", corpus, str(sample), "--stats").stdout.splitlines()]
     assert ["  parts: 2", "53", "0"] in table and ["  words in the widest gap: 2", "53", "0"] in table
     assert ["  widest gap, words", "2", "0"] in table and ["  widest later part, words", "2", "0"] in table
     assert ["  widest first part of any mention, words", str(max(map(int, found["first_widths"]))), "6"] in table
-    assert "widest gap" not in hyperspan("stats", str(sample)).stdout
+    assert "widest gap" not in hyperspan("view", str(sample), "--stats").stdout
 
 
 def test_view(sample: Path) -> None:
@@ -125,6 +125,6 @@ def test_view_never_changes_the_colour_of_a_label(tmp_path: Path, monkeypatch: p
         return ""
 
     monkeypatch.setattr(view_module, "render_sentence", render)
-    view_module.view(str(tmp_path / "made.jsonl"), reading=ReadingGroup())
+    view_module.view([str(tmp_path / "made.jsonl")], reading=ReadingGroup(), reporting=ReportingGroup())
     assert [list(styles) for styles in seen] == [labels[:1], labels[:2], labels]
     assert all(styles[label] == seen[-1][label] for styles in seen for label in styles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -12,7 +13,11 @@ import pytest
 from experiments import CONFIGS
 from hyperspan import __version__
 from hyperspan.cli.info import EXTRAS
+from hyperspan.runtime.cards import ModelCard
+from hyperspan.runtime.folders import DEFAULT_MODEL, PRETRAINED
 from tests.support.process import call, hyperspan
+
+NAMES = ("craft", "english", "genia", "litbank")
 
 
 def test_info_says_what_runs_and_what_is_installed() -> None:
@@ -32,9 +37,9 @@ def test_files_that_a_configuration_misses_are_named_at_once(tmp_path: Path) -> 
 
 def test_info_as_json() -> None:
     found = json.loads(hyperspan("info", "--json").stdout)
-    assert list(found) == ["version", "python", "torch", "kernels", "models", "extras"]
+    assert list(found) == ["version", "python", "torch", "kernels", "extras", "models"]
     assert found["kernels"]["devices"]["cpu"]["argmax"]["runs"] in ("c", "reference")
-    assert {model["name"] for model in found["models"]} == {"craft", "english", "genia", "litbank"}
+    assert {model["name"] for model in found["models"]} == set(NAMES)
     assert all(model["bytes"] > 1e6 and model["labels"] for model in found["models"])
     assert found["extras"]["ray"]["install"] == 'pip install "hyperspan[ray]"'
 
@@ -50,3 +55,39 @@ def test_info_knows_every_extra() -> None:
     known = {name: tuple(re.split(r"\W", needed, maxsplit=1)[0] for needed in asked) for name, asked in extras.items()}
     del known["dev"]
     assert known == EXTRAS
+
+
+def test_info_says_what_the_labels_of_models_mean() -> None:
+    shown = hyperspan("info", *NAMES)
+    assert shown.returncode == 0 and not shown.stderr
+    assert f"{DEFAULT_MODEL} *" in shown.stdout and shown.stdout.count(" *") == 1
+    for name in NAMES:
+        card = ModelCard.read(PRETRAINED / name)
+        figures = f"F1 on {card.figures.corpus}: {card.figures.dev:.1f} dev, {card.figures.test:.1f} test"
+        assert all(part in shown.stdout for part in (name, figures, card.domain, "MIT"))
+        for label, meaning in card.labels.items():  # those of names alone are listed together
+            assert label.removesuffix("-name") in shown.stdout
+            assert label.endswith("-name") or meaning in shown.stdout
+
+
+def test_info_of_models_as_json() -> None:
+    found = {entry["name"]: entry for entry in json.loads(hyperspan("info", *NAMES, "--json").stdout)}
+    assert list(found) == list(NAMES)
+    assert [name for name, entry in found.items() if entry["default"]] == [DEFAULT_MODEL]
+    assert all(
+        entry["bytes"] > 1e6 and entry["figures"]["test"] and all(entry["labels"].values()) for entry in found.values()
+    )
+
+
+def test_info_shows_folders_without_a_card_and_refuses_what_is_no_model(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for name in ("config.toml", "words.txt", "model.safetensors"):
+        shutil.copy(PRETRAINED / "genia" / name, mine)
+    (mine / "vocabulary.json").write_text(json.dumps({"labels": ["[red]odd\x1b[0m", "plain"]}))
+    shown = hyperspan("info", "mine", cwd=tmp_path)
+    assert shown.returncode == 0 and "\x1b" not in shown.stdout
+    assert all(text in shown.stdout for text in ("mine", "[red]odd", "plain", "F1 unknown", "licence unknown"))
+    (mine / "card.toml").write_text("title = 3")
+    failed = call("info", "mine", cwd=tmp_path)
+    assert failed.returncode == 2 and "title is 3" in failed.stderr and len(failed.stderr.splitlines()) == 1

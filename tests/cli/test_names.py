@@ -113,6 +113,6 @@ def test_evaluate_says_that_a_corpus_marks_no_names(tmp_path: Path) -> None:
     assert "leave out --names" in noted
 
 
-def test_models_lists_the_labels_of_the_default(model: str) -> None:
-    shown = hyperspan("models", model).stdout
+def test_info_lists_the_labels_of_the_default(model: str) -> None:
+    shown = hyperspan("info", model).stdout
     assert "names alone: person, place" in shown and "person-name" not in shown

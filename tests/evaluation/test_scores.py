@@ -270,7 +270,7 @@ def test_evaluate_agrees_with_another_scorer(sentences: tuple[list[Sentence], ..
 
 @pytest.mark.parametrize(("name", "with_overlap", "mentions"), [("test", 448, 5596), ("dev", 362, 5006)])
 def test_evaluate_counts_genia_as_published(name: str, with_overlap: int, mentions: int) -> None:
-    """The counts of `hyperspan stats`, except for duplicates, which alone make four sentences of dev overlap there."""
+    """The counts of `hyperspan view --stats`, but for duplicates, through which four more of dev overlap there."""
     listed = [sentence for document in read_corpus(data_path(f"genia/{name}.data")) for sentence in document.sentences]
     counted = statistics(document_of([sentence.with_mentions(sentence.mentions)]) for sentence in listed)
     report = evaluate(listed, listed, samples=10)

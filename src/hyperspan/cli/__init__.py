@@ -15,8 +15,51 @@ from hyperspan.cli.grouping import grouped
 from hyperspan.errors import CardWarning, HyperspanError, KernelWarning, PluginWarning
 from hyperspan.plugins import imported
 
-COMMANDS = "annotate bulk serve suggest label init train curve evaluate compare calibrate compact profile convert split stats view draw explain models info".split()
-"""The commands in the order of the help; each is a function in the module of the same name."""
+COMMANDS = {
+    "annotate": ("Annotate", "Find the mentions in a text, in files, or in a corpus."),
+    "bulk": ("Annotate", "Annotate many files into a folder of shards, or resume the job in that folder."),
+    "serve": ("Annotate", "Serve models over HTTP: a REST API, and a page at / to try them."),
+    "suggest": ("Label", "Rank sentences or documents by the model's uncertainty, without near duplicates."),
+    "label": ("Label", "Correct a model's mentions in the browser, sentence by sentence, and write a corpus."),
+    "init": (
+        "Train and measure",
+        "Check a corpus, split it into train, dev and test, and write a short training configuration.",
+    ),
+    "train": ("Train and measure", "Train a model and keep the checkpoint with the best dev F1."),
+    "curve": (
+        "Train and measure",
+        "Train on growing samples of the corpus, plot dev F1, and estimate F1 with twice the data.",
+    ),
+    "evaluate": (
+        "Train and measure",
+        "Score a model or predictions against a gold corpus, by exact match of span and type.",
+    ),
+    "compare": (
+        "Train and measure",
+        "Compare two systems on a gold corpus with paired tests, or two annotators of the same texts.",
+    ),
+    "calibrate": (
+        "Models",
+        "Calibrate a model's probabilities on a dev corpus: of the mentions with probability 0.8, 80% should be right.",
+    ),
+    "compact": ("Models", "Write a smaller copy of a model: 16-bit weights and, if you choose, fewer words or labels."),
+    "profile": (
+        "Models",
+        "Store a profile of the training text in a model's card.toml, to warn about texts unlike it.",
+    ),
+    "convert": ("Corpora", "Convert a corpus from one format to another."),
+    "split": (
+        "Corpora",
+        "Split a corpus into train, dev and test by whole documents, with every label spread over all parts.",
+    ),
+    "view": ("Corpora", "Show annotated sentences in the terminal, or count what corpora contain."),
+    "info": ("Models", "Print what is installed, which kernels run and the bundled models; or the cards of models."),
+    "explain": ("Models", "List the features with the largest positive and negative weights for each label."),
+    "draw": ("Models", "Draw the hypergraph of a sentence and the hyperpath that encodes its mentions."),
+}
+"""The commands in the order of the help: the panel of each, and its sentence, which is the first of its function.
+
+Each is a function in the module of the same name."""
 _SETTINGS: dict[str, dict[str, Any]] = {
     # train reports extra arguments with its own message.
     "train": {"allow_extra_args": True},
@@ -29,7 +72,7 @@ _FORMAT = warnings.formatwarning
 
 
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Build the command line with these commands; only their modules are imported."""
+    """Build the command line; the modules of these commands are imported, the others have their sentence alone."""
     app = typer.Typer(
         help="Find overlapping mentions in text: nested, crossing, discontinuous, of any length.",
         no_args_is_help=True,
@@ -37,11 +80,21 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name in names:
+    for name, (panel, sentence) in COMMANDS.items():
+        if name not in names:
+            app.command(name, help=sentence, rich_help_panel=panel)(_not_called)
+            continue
         command = imported(f"hyperspan.cli.{name}:{name}")
-        app.command(name, help=unwrapped(command.__doc__), context_settings=_SETTINGS.get(name))(grouped(command))
+        settings = _SETTINGS.get(name)
+        app.command(name, help=unwrapped(command.__doc__), rich_help_panel=panel, context_settings=settings)(
+            grouped(command)
+        )
     app.callback()(common)
     return app
+
+
+def _not_called() -> None:
+    """Stand for a command whose module is not imported."""
 
 
 def unwrapped(docstring: str) -> str:
@@ -69,8 +122,7 @@ def common(
 
 def main() -> None:
     """Run the command line."""
-    called = [name for name in sys.argv[1:2] if name in COMMANDS]
-    run_app(lambda: make_app(called or COMMANDS), "hyperspan")
+    run_app(lambda: make_app(sys.argv[1:2]), "hyperspan")
 
 
 def run_app(make: Callable[[], typer.Typer], name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""``hyperspan info``: print versions, kernels, bundled models and extras, for bug reports and questions of speed."""
+"""``hyperspan info``: print versions, kernels, extras and bundled models, or the cards of models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from hyperspan import __version__, kernels
 from hyperspan.cli.output import print_json
 from hyperspan.errors import HyperspanError, is_installed
-from hyperspan.runtime.folders import CatalogEntry, bundled_models
+from hyperspan.runtime.folders import DEFAULT_MODEL, CatalogEntry, bundled_models
 
 EXTRAS = {
     "parquet": ("pyarrow",),
@@ -27,13 +30,30 @@ EXTRAS = {
 """The modules that each extra installs."""
 
 
-def info(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Print the version, the kernels in use (and why others are not), bundled models and installed extras.
+PLAIN_WIDTH = 120
+"""The width of a table of models if the output is not a terminal."""
 
-    Set HYPERSPAN_KERNELS=reference to compute everything in plain PyTorch.
+
+def info(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="Bundled models, or folders of models. Default: the installation."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print what is installed, which kernels run and the bundled models; or the cards of models.
+
+    Of a model: what its labels mean, its domain, F1, size and licence. An asterisk (*) marks the model that is used
+    where none is named. Set HYPERSPAN_KERNELS=reference to compute everything in plain PyTorch.
+
+    Example: hyperspan info genia runs/mine
     """
-    found = installation()
-    print_json(found) if json_ else print("\n".join(lines(found)))
+    if models:
+        entries = [CatalogEntry.of(name) for name in dict.fromkeys(models)]
+        print_json([entry.to_json() for entry in entries]) if json_ else _print_cards(entries)
+    else:
+        found = installation()
+        print_json(found) if json_ else print("\n".join(lines(found)))
 
 
 def installation() -> dict[str, Any]:
@@ -42,13 +62,14 @@ def installation() -> dict[str, Any]:
     >>> sorted(installation())
     ['extras', 'kernels', 'models', 'python', 'torch', 'version']
     """
+    names = sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL)
     return {
         "version": __version__,
         "python": platform.python_version(),
         "torch": _version("torch"),
         "kernels": _kernels(),
-        "models": [_model(name) for name in bundled_models()],
         "extras": {name: _extra(name, modules) for name, modules in EXTRAS.items()},
+        "models": [_model(name) for name in names],
     }
 
 
@@ -57,13 +78,18 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"hyperspan {found['version']}, Python {found['python']}, PyTorch {found['torch'] or 'not installed'}"
     yield "\nkernels"
     yield from _kernel_lines(found["kernels"])
-    yield "\nbundled models"
-    for model in found["models"]:
-        labels = model["error"] or ", ".join(model["labels"])
-        yield f"  {model['name']:<14} {model['bytes'] / 1e6:.1f} MB: {labels}"
     yield "\nextras"
     for name, extra in found["extras"].items():
         yield f"  {name:<14} {'installed' if extra['installed'] else extra['install']}"
+    yield "\nbundled models (hyperspan info MODEL prints more)"
+    for model in found["models"]:
+        name = f"{model['name']}{' *' if model['default'] else ''}"
+        if model["error"]:
+            yield f"  {name:<14} {model['error']}"
+            continue
+        score = f", F1 {model['figures']['test']:.1f}" if model["figures"]["test"] else ""
+        yield f"  {name:<14} {model['domain']}{score}, {model['bytes'] / 1e6:.1f} MB"
+        yield f"  {'':<14} {', '.join(model['labels'])}"
 
 
 def _kernel_lines(found: dict[str, Any]) -> Iterator[str]:
@@ -92,11 +118,11 @@ def _kernels() -> dict[str, Any]:
 
 
 def _model(name: str) -> dict[str, Any]:
+    """The card of a bundled model, or why it cannot be read."""
     try:
-        entry = CatalogEntry.of(name)
+        return {**CatalogEntry.of(name).to_json(), "error": None}
     except HyperspanError as error:
-        return {"name": name, "labels": [], "bytes": 0, "error": str(error)}
-    return {"name": name, "labels": list(entry.labels), "bytes": entry.bytes, "error": None}
+        return {"name": name, "default": False, "error": str(error)}
 
 
 def _extra(name: str, modules: tuple[str, ...]) -> dict[str, Any]:
@@ -110,3 +136,32 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def _print_cards(entries: list[CatalogEntry]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 1, 0))
+    table.add_column("model", max_width=46)
+    table.add_column("finds")
+    for entry in entries:
+        labels = Table.grid(padding=(0, 2, 0, 0))
+        for label in entry.labels:
+            labels.add_row(Text(label, "bold"), Text(entry.card.labels.get(label, "")))
+        if entry.name_labels:
+            labels.add_row(Text("--names", "bold"), Text(f"names alone: {', '.join(entry.name_labels)}"))
+        table.add_row(_facts(entry), labels)
+    console = Console()
+    console = console if console.is_terminal else Console(width=PLAIN_WIDTH)
+    console.print(table)
+    console.print(Text("* used where no model is named; the README.md of a model says more"))
+
+
+def _facts(entry: CatalogEntry) -> Text:
+    """The name and facts of a model; not parsed as markup, as a folder is untrusted."""
+    card = entry.card
+    scores = [
+        f"{score:.1f} {part}" for part, score in (("dev", card.figures.dev), ("test", card.figures.test)) if score
+    ]
+    figures = f"F1 on {card.figures.corpus}: {', '.join(scores)}" if scores else "F1 unknown"
+    domain = card.domain or "domain unknown"
+    lines = (domain, figures, f"{entry.bytes / 1e6:.1f} MB", card.licence or "licence unknown")
+    return Text("\n").join((Text(f"{entry.name}{' *' if entry.is_default else ''}", "bold"), *map(Text, lines)))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # -- options that experiments have too ---------------------------------------------------------------------------------
 
 ModelName = Annotated[
-    str, typer.Option("--model", "-m", help="A bundled model (see hyperspan models), or the folder of a model.")
+    str, typer.Option("--model", "-m", help="A bundled model (see hyperspan info), or the folder of a model.")
 ]
 Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1, …")]
 TrainingDevice = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU if available.")]
@@ -78,28 +78,6 @@ Keep = Annotated[
         help="Which mentions to keep if the format cannot represent all of them. Default: write nothing and report "
         "how many do not fit.",
     ),
-]
-Split = Annotated[
-    str | None,
-    typer.Option("--split", metavar="FILE", help="For an ACE folder: read only the documents that this file lists."),
-]
-PredictionsFrom = Annotated[
-    str | None, typer.Option("--predictions-from", help="The format of the predictions, like --from.")
-]
-PredictionsOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--predictions-option", metavar="NAME=VALUE", help="An option of the predictions' format, like --option."
-    ),
-]
-Names = Annotated[
-    bool,
-    typer.Option(
-        "--names", help="Find names alone, under the types that they are names of, with a model that marks them."
-    ),
-]
-Pronouns = Annotated[
-    bool, typer.Option("--pronouns/--no-pronouns", help="Whether to show mentions that are one English pronoun.")
 ]
 Format = Annotated[
     Literal["table", "json", "markdown"],
@@ -199,9 +177,13 @@ class ReadingGroup:
     def options(self) -> dict[str, Any]:
         return parse_options(self.option)
 
+    def documents(self, name: str) -> Iterator[Document]:
+        """The documents of a corpus."""
+        return read_corpus(name, self.from_, self.problems, **self.options)
+
     def corpus(self, name: str, doing: str = "") -> Iterator[Document]:
         """The documents of a corpus, counted on standard error as they pass."""
-        return with_progress(read_corpus(name, self.from_, self.problems, **self.options), doing or name)
+        return with_progress(self.documents(name), doing or name)
 
     def report(self) -> None:
         """Print on standard error what was repaired or skipped."""

@@ -127,9 +127,3 @@ class CatalogEntry:
 
 def _printable(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", label) for label in labels)
-
-
-def catalog(others: Iterable[str] = ()) -> list[CatalogEntry]:
-    """Return the entries of the bundled models, the default first, and of other folders."""
-    bundled = sorted(bundled_models(), key=lambda name: name != DEFAULT_MODEL)
-    return [CatalogEntry.of(name) for name in dict.fromkeys((*bundled, *others))]

@@ -68,9 +68,9 @@ split a.jsonl -o out --dev 0.3 --test 0 --to brat --force
 split in -o out --group-by doc_id --in-order
 init a.data -o out.toml --parts out --fractions 50/50 --by sentence
 init a.jsonl -o out.toml --dev a.jsonl --from jsonl
-stats a.data a.jsonl --format markdown
-stats a.tsv --format json --on-error skip
-stats in --from brat
+view a.data a.jsonl --stats --markdown
+view a.tsv --stats --json --on-error skip
+view in --stats --from brat
 view a.data --first 1 --count 2 --width 40
 view a.jsonl --overlapping
 evaluate a.data -m model --samples 10 --json
@@ -91,8 +91,9 @@ train train.toml --resume
 train missing.toml -o out
 curve train.toml -o out --sizes 1,2 --seeds 1 --device cpu
 curve train.toml --sizes 5,10 --keep --force --json
-models model --json
-models missing
+info model --json
+info missing
+info
 serve --model missing --port 0
 --version
 --help
