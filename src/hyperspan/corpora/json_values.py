@@ -1,20 +1,22 @@
-"""Read JSON of any size value by value: arrays, JSON Lines, and objects over several lines."""
+"""Read JSON value by value: arrays, whose text is held in memory, JSON Lines, and objects over several lines."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import IO, Any
+from typing import Any
 
 from hyperspan.corpora.source import LEAVE_OUT, LONGEST_LINE, Problems, Source
 
 CHUNK = 1 << 18
-"""How many bytes of an array are read at a time; values may be longer."""
+"""How many bytes of a file are read to see whether it is an array."""
 BLANK = " \t\r\n"
+_BLANKS = re.compile(f"[{BLANK}]*")
 NEARLY_ALL = 16
-"""An error this close to the end of the window may only mean that the rest is missing."""
+"""An error this close to the end of a text may only mean that the rest is missing."""
 
 
 class _NoJsonError(Exception):
@@ -44,7 +46,7 @@ def json_values(source: Source, problems: Problems) -> Iterator[tuple[int | str,
             line += first.count(b"\n")
             first = stream.readline(CHUNK)
         if first.lstrip().startswith(b"["):
-            yield from _ArrayReader(source, stream, problems, decoder, line).values(first)
+            yield from _Array(source, source.whole(stream, first), problems, decoder, line).values()
         else:
             first += b"" if first.endswith(b"\n") else stream.readline(LONGEST_LINE)
             if len(first) > LONGEST_LINE:
@@ -73,20 +75,20 @@ def value_of_line(line: str) -> Any:
 _LENIENT = json.JSONDecoder(parse_constant=lambda name: None)
 
 
-class _ArrayReader:
-    """A sliding window over the text of an array that grows only if a value does not fit."""
+class _Array:
+    """The text of an array, with the place of the value that is read next."""
 
-    def __init__(self, source: Source, stream: IO[bytes], problems: Problems, decoder: json.JSONDecoder, line: int):
-        self.source, self.stream, self.problems, self.decoder = source, stream, problems, decoder
-        self.bytes_decoder = codecs.getincrementaldecoder("utf-8")()
-        self.window, self.position = "", 0
+    def __init__(self, source: Source, content: bytes, problems: Problems, decoder: json.JSONDecoder, line: int):
+        self.source, self.problems, self.decoder = source, problems, decoder
+        self.undecodable = ""  # why the bytes after the text cannot be decoded
+        try:
+            self.text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self.text, self.undecodable = content[: error.start].decode("utf-8"), error.reason
+        self.position = self.number = 0
         self.line, self.counted = line, 0  # `line` is the line of the character at `counted`
-        self.number = 0
-        self.complete = False
-        self.undecodable = ""  # why the bytes after the window cannot be decoded
 
-    def values(self, first: bytes) -> Iterator[tuple[int | str, Any]]:
-        self._append(first)
+    def values(self) -> Iterator[tuple[int | str, Any]]:
         try:
             self._next_character()
             self.position += 1  # the opening bracket
@@ -96,19 +98,20 @@ class _ArrayReader:
         except _NoJsonError as error:
             self.position = error.position
             remedy = "correct it there, otherwise the rest of the array cannot be read"
-            if self.undecodable and len(self.window) - self.position <= NEARLY_ALL:
+            if self.undecodable and len(self.text) - self.position <= NEARLY_ALL:
                 remedy = f"the bytes there are not UTF-8 text ({self.undecodable}), so convert the file to UTF-8"
             self.problems.wrong(self.source.at(self._place()), f"{error}; {remedy}")
 
     def _elements(self) -> Iterator[tuple[int | str, Any]]:
-        if self._next_character() == "]":
+        separator = self._next_character()
+        if separator == "]":
             self.position += 1
-            return
-        while True:
+        while separator != "]":
             self.number += 1
             self._next_character()
             place = self._place()
-            yield place, self._value()
+            value, self.position = _decoded(self.decoder, self.text, self.position)
+            yield place, value
             separator = self._next_character()
             if separator not in {",", "]"}:
                 found = repr(self._here()) if separator else "the end"
@@ -116,61 +119,19 @@ class _ArrayReader:
                     f"{found} follows a record of the array, but a comma or ] is expected", self.position
                 )
             self.position += 1
-            if separator == "]":
-                return
-
-    def _value(self) -> Any:
-        while True:
-            try:
-                value, end = _decoded(self.decoder, self.window, self.position)
-            except _NoJsonError as error:
-                if not (error.may_go_on and self._grow()):
-                    raise
-            else:
-                # A number at the end of the window may have more digits.
-                if end < len(self.window) or not self._grow():
-                    self.position = end
-                    return value
 
     def _next_character(self) -> str:
         """Move to the first non-blank character and return it, or "" at the end of the file."""
-        while True:
-            while self.position < len(self.window):
-                if self.window[self.position] not in BLANK:
-                    return self.window[self.position]
-                self.position += 1
-            if not self._grow():
-                return ""
-
-    def _grow(self) -> bool:
-        """Drop what was consumed and double the rest, so that a long value is decoded only a few times."""
-        if self.complete:
-            return False
-        self._count()
-        if len(self.window) - self.position > LONGEST_LINE:
-            self.source.too_long(self.line, "a record")
-        self.window, self.position, self.counted = self.window[self.position :], 0, 0
-        self._append(self.stream.read(max(CHUNK, len(self.window))))
-        return True
-
-    def _append(self, chunk: bytes) -> None:
-        self.complete = not chunk
-        try:
-            self.window += self.bytes_decoder.decode(chunk, final=self.complete)
-        except UnicodeDecodeError as error:
-            self.window += bytes(error.object[: error.start]).decode("utf-8")
-            self.complete, self.undecodable = True, error.reason
-
-    def _count(self) -> None:
-        self.line += self.window.count("\n", self.counted, self.position)
-        self.counted = max(self.counted, self.position)
+        self.position = _BLANKS.match(self.text, self.position).end()  # type: ignore[union-attr]
+        return self.text[self.position : self.position + 1]
 
     def _place(self) -> int | str:
-        self._count()
+        self.line += self.text.count("\n", self.counted, self.position)
+        self.counted = max(self.counted, self.position)
         return f"{self.line} (record {self.number})" if self.number else self.line
 
     def _here(self) -> str:
-        return self.window[self.position : self.position + 20]
+        return self.text[self.position : self.position + 20]
 
 
 def _objects(

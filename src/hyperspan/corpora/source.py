@@ -208,7 +208,11 @@ class Source:
     def content(self) -> bytes:
         """All of its bytes."""
         with self.open() as stream:
-            return b"".join(self._chunks(stream))
+            return self.whole(stream)
+
+    def whole(self, stream: IO[bytes], head: bytes = b"") -> bytes:
+        """All bytes of the open source, of which `head` was already read, within the limits of a text."""
+        return b"".join(self._chunks(stream, head))
 
     def _chunks(self, stream: IO[bytes], head: bytes = b"") -> Iterator[bytes]:
         """The bytes of the open source in chunks no longer than the maximum line of text."""
