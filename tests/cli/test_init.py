@@ -124,7 +124,10 @@ def test_init_with_dev_splits_nothing(tmp_path: Path) -> None:
 
 def test_init_takes_a_folder_that_is_split_already(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "harbour.data", tmp_path / "mine.data")
-    assert hyperspan("split", "mine.data", "--fractions", "50/50", "--to", "brat", cwd=tmp_path).returncode == 0
+    assert (
+        hyperspan("convert", "mine.data", "mine-split", "--fractions", "50/50", "-f", "brat", cwd=tmp_path).returncode
+        == 0
+    )
     result = hyperspan("init", "mine-split", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     config = Config.read(tmp_path / "mine.toml")
@@ -163,9 +166,11 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert refused.returncode == 2 and "mine.toml exists" in refused.stderr and not (tmp_path / "mine-split").exists()
     assert hyperspan("init", "mine.data", "-o", "new.toml", cwd=tmp_path).returncode == 0
     again = hyperspan("init", "mine.data", "-o", "other.toml", cwd=tmp_path)
-    assert again.returncode == 2 and "train.data exists; overwrite it with --force" in again.stderr
+    assert (
+        again.returncode == 2
+        and "train.data exists; overwrite it with --force, or write the parts into" in again.stderr
+    )
     assert not (tmp_path / "other.toml").exists()
-    assert hyperspan("init", "mine.data", "-o", "other.toml", "--parts", "others", cwd=tmp_path).returncode == 0
     assert hyperspan("init", "mine.data", "--force", cwd=tmp_path).returncode == 0
 
 
@@ -177,12 +182,9 @@ def test_init_chooses_a_model_of_discontinuous_mentions_for_a_corpus_with_many(t
     assert config == Config.from_mapping({"data": config.tables()["data"], "model": {"kind": "discontinuous"}})
 
 
-def test_init_refuses_to_split_a_corpus_that_is_split_already(tmp_path: Path) -> None:
+def test_init_refuses_options_of_reading_for_parts(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "harbour.data", tmp_path / "mine.data")
-    assert hyperspan("split", "mine.data", cwd=tmp_path).returncode == 0
-    result = hyperspan("init", "mine-split", "--fractions", "70/30", cwd=tmp_path)
-    assert result.returncode == 2 and "mine-split is split already; leave it out" in result.stderr
-    assert "--dev" not in result.stderr
+    assert hyperspan("convert", "mine.data", "mine-split", "--fractions", "80/20", cwd=tmp_path).returncode == 0
     result = hyperspan("init", "mine-split", "--option", "layers=2", cwd=tmp_path)
     assert (
         result.returncode == 2 and "--option says how the corpus is read, which a configuration cannot" in result.stderr

@@ -136,27 +136,27 @@ def test_a_student_may_have_sentences_without_mentions() -> None:
             [*TRAIN[:4], *DEV[:3]],
             [],
             "4 of 7 dev sentences (57%) are in train too, so dev F1 will say nothing about new text; "
-            "hyperspan split makes train and dev of one corpus",
+            "hyperspan convert --fractions makes train and dev of one corpus",
         ),
         (
             TRAIN,
             [TRAIN[0], *DEV[:7]],
             [],
             "1 of 8 dev sentences (12%) are in train too, so dev F1 will be too high for new text; "
-            "hyperspan split makes train and dev of one corpus",
+            "hyperspan convert --fractions makes train and dev of one corpus",
         ),
         (
             TRAIN,
             TRAIN,
             ["data.dev=train.jsonl"],
             "12 of 12 dev sentences (100%) are in train too, so dev F1 will say nothing about new text; "
-            "hyperspan split makes train and dev of one corpus",
+            "hyperspan convert --fractions makes train and dev of one corpus",
         ),
         (
             TRAIN,
             [],
             ["data.dev="],
-            "data.dev is empty, so the last epoch is kept and nothing says how good it is; hyperspan split makes train and dev "
+            "data.dev is empty, so the last epoch is kept and nothing says how good it is; hyperspan convert --fractions makes train and dev "
             "of one corpus",
         ),
         (

@@ -47,11 +47,7 @@ COMMANDS = {
         "Models",
         "Store a profile of the training text in a model's card.toml, to warn about texts unlike it.",
     ),
-    "convert": ("Corpora", "Convert a corpus from one format to another."),
-    "split": (
-        "Corpora",
-        "Split a corpus into train, dev and test by whole documents, with every label spread over all parts.",
-    ),
+    "convert": ("Corpora", "Convert a corpus from one format to another, or split it into train, dev and test."),
     "view": ("Corpora", "Show annotated sentences in the terminal, or count what corpora contain."),
     "info": ("Models", "Print what is installed, which kernels run and the bundled models; or the cards of models."),
     "explain": ("Models", "List the features with the largest positive and negative weights for each label."),

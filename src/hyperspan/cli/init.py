@@ -6,16 +6,14 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from hyperspan.cli.options import Force, From, Options, parse_options
-from hyperspan.cli.output import report
-from hyperspan.cli.split import GroupBy, SplitBy, SplitFractions, SplitSeed, parse_fractions, print_split
+from hyperspan.cli.convert import print_split
+from hyperspan.cli.options import Force, ReadingGroup
 from hyperspan.config import Config
 from hyperspan.corpora.examples import DEFAULT, EXAMPLES, copy_example, example_path
-from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import (
     USUAL_FRACTIONS,
@@ -43,7 +41,7 @@ def init(
     corpus: Annotated[
         str | None,
         typer.Argument(
-            help="Annotated text in any format: a file or a folder, or the output folder of hyperspan split."
+            help="Annotated text in any format: a file or a folder, or the folder of parts of hyperspan convert."
         ),
     ] = None,
     example: Annotated[
@@ -65,21 +63,14 @@ def init(
     ] = None,
     dev: Annotated[str | None, typer.Option(metavar="FILE", help="Your dev corpus. Default: split CORPUS.")] = None,
     test: Annotated[str | None, typer.Option(metavar="FILE", help="Your test corpus; needs --dev.")] = None,
-    parts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER", help="The folder for train, dev and test. Default: CORPUS-split, next to CORPUS."
-        ),
-    ] = None,
-    fractions: SplitFractions = None,
-    seed: SplitSeed = 1,
-    by: SplitBy = None,
-    group_by: GroupBy = None,
-    from_: From = None,
-    option: Options = None,
     force: Force = False,
+    *,
+    reading: ReadingGroup,
 ) -> None:
     """Check a corpus, split it into train, dev and test, and write a short training configuration.
+
+    Train, dev and test get 80, 10 and 10 percent of the documents, below 300 sentences 60, 20 and 20. To split
+    otherwise, write the parts with hyperspan convert --fractions, and name their folder here.
 
     Example: hyperspan init mine.jsonl
     """
@@ -96,53 +87,40 @@ def init(
         raise InputError("a configuration names its corpus, which standard input cannot be; name a file")
     name = output or f"{_stem(corpus)}.toml"
     split_already = _given_parts(corpus) if dev is None else None
-    wanted_split = {"--parts": parts, "--fractions": fractions, "--by": by, "--group-by": group_by}
-    _check_options(corpus, dev, test, wanted_split, option, split_already)
+    _check_options(dev, test, reading.option, split_already)
     if split_already:
         corpus, dev, test = split_already["train"], split_already["dev"], split_already.get("test")
-    problems = Problems()
-    opened = open_corpus(corpus, from_, problems)
+    problems = reading.problems
+    opened = open_corpus(corpus, reading.from_, problems)
     with Target(name, force).open() as file:
-        read = opened.read(problems, **parse_options(option))
+        read = opened.read(problems, **reading.options)
         whole = CorpusSummary.of(corpus, [document for documents in read for document in documents])
         check_data(Config.from_mapping({"data": {"train": corpus}}), whole.sentences, finds_parts=True)
         written_as = opened.format
         if dev is not None:
             found = [
                 whole,
-                *(CorpusSummary.of(path, read_corpus(path, from_, problems)) for path in (dev, test) if path),
+                *(CorpusSummary.of(path, reading.documents(path)) for path in (dev, test) if path),
             ]
         else:
-            wanted = parse_fractions(fractions, None, None) if fractions else _usual_fractions(len(whole.sentences))
-            options = SplitOptions(seed, by, group_by)
-            found, written_as = _split(opened, read, wanted, options, parts, problems, force=force)
-        named = from_ if from_ == written_as else None
+            fractions = SMALL_FRACTIONS if len(whole.sentences) < SMALL else USUAL_FRACTIONS
+            found, written_as = _split(opened, read, fractions, problems, force=force)
+        named = reading.from_ if reading.from_ == written_as else None
         file.write(first_config(whole.described(opened.format), *_three(found), named or ""))
-    report(problems)
+    reading.report()
     for note in offset_notes(whole.problems, whole.sentences, ()):
         print(f"hyperspan: note: {note}", file=sys.stderr)
     _print_next(name, whole.described(opened.format), found)
 
 
 def _check_options(
-    corpus: str,
-    dev: str | None,
-    test: str | None,
-    of_split: Mapping[str, Any],
-    of_format: Sequence[str] | None,
-    split_already: Mapping[str, str] | None,
+    dev: str | None, test: str | None, of_format: Sequence[str] | None, split_already: Mapping[str, str] | None
 ) -> None:
     """Raise an error for options that contradict each other, or the corpus."""
     if dev is None and test is not None:
         raise InputError("--test is given without --dev; name both, or none of them to split the corpus")
     if dev is None and split_already is None:
         return
-    if given := next((option for option, value in of_split.items() if value), None):
-        if dev is not None:
-            raise InputError(
-                f"{given} says how the corpus is split, but --dev is given, so that it is not; leave one out"
-            )
-        raise InputError(f"{given} says how the corpus is split, but {corpus} is split already; leave it out")
     if of_format:
         raise InputError(
             "--option says how the corpus is read, which a configuration cannot; leave it out, or write the corpus anew "
@@ -157,7 +135,7 @@ def _stem(corpus: str) -> str:
 
 
 def _given_parts(corpus: str) -> dict[str, str] | None:
-    """Return the parts of a folder that hyperspan split wrote; None for any other corpus.
+    """Return the parts of a folder that hyperspan convert --fractions wrote; None for any other corpus.
 
     Files with other endings, such as a README, are ignored. In a brat folder every name has two endings.
     """
@@ -170,24 +148,13 @@ def _given_parts(corpus: str) -> dict[str, str] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _usual_fractions(sentences: int) -> Fractions:
-    return SMALL_FRACTIONS if sentences < SMALL else USUAL_FRACTIONS
-
-
 def _split(
-    corpus: OpenCorpus,
-    read: Sequence[list[Document]],
-    fractions: Fractions,
-    options: SplitOptions,
-    folder: str | None,
-    problems: Problems,
-    *,
-    force: bool,
+    corpus: OpenCorpus, read: Sequence[list[Document]], fractions: Fractions, problems: Problems, *, force: bool
 ) -> tuple[list[CorpusSummary], str]:
     """Write and print the parts of a corpus; return their summaries and format."""
-    files = PartFiles.of(corpus, folder)
-    files.check_free([part for part, fraction in fractions.items() if fraction], force=force)
-    split = split_files(corpus, read, fractions, options, problems)
+    files = PartFiles.of(corpus)
+    files.check_free(list(fractions), force=force)
+    split = split_files(corpus, read, fractions, SplitOptions(), problems)
     files.write(split.parts, force=force, problems=problems)
     print_split(split, files)
     found = [CorpusSummary.of(str(files.path(name)), part.documents) for name, part in split.parts.items()]

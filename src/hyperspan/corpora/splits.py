@@ -229,7 +229,8 @@ def _check_enough(corpus: str, units: int, parts: Sequence[str], by: SplitUnit |
     if units == 0:
         raise InputError(f"{corpus} has no documents to split; name a corpus that has")
     what = counted(units, "sentence" if by == "sentence" else "document") + "".join(f" ({note})" for note in notes)
-    advice = "annotate more" if by == "sentence" else "cut it into documents, or mix its sentences with --by sentence"
+    mix = f"hyperspan convert {corpus} FOLDER --fractions 80/10/10 --by sentence"
+    advice = "annotate more" if by == "sentence" else f"cut it into documents, or mix its sentences with {mix}"
     raise InputError(
         f"{corpus} has {what}, but {', '.join(parts[:-1])} and {parts[-1]} need at least one each, and none is split; {advice}"
     )
@@ -291,7 +292,7 @@ class PartFiles:
     def of(cls, corpus: OpenCorpus, folder: str | Path | None = None, to: str | None = None) -> PartFiles:
         """The files for a corpus: by default in its format, if that can be written, and in a folder next to it."""
         if folder is None and corpus.name == "-":
-            raise InputError("standard input has no folder for the parts; name one with --output")
+            raise InputError("standard input has no folder for the parts; name one")
         format_name = to or (corpus.format if FORMATS[corpus.format].write is not None else READ_ONLY_AS)
         if format_name not in (known := writable_formats()):
             raise InputError(f"the format {format_name!r} cannot be written; choose one of {', '.join(known)}")
@@ -311,35 +312,49 @@ class PartFiles:
             path = self.path(part)
             if path.exists() and part not in parts:
                 raise OutputExistsError(
-                    f"{path} exists and would stay next to the new parts, with some of the same sentences; remove it, or name another folder for the parts"
+                    f"{path} exists and would stay next to the new parts, with some of the same sentences; remove it, or write the parts into another folder"
                 )
             if path.exists() and not force:
                 raise OutputExistsError(
-                    f"{path} exists; overwrite it with --force, or name another folder for the parts"
+                    f"{path} exists; overwrite it with --force, or write the parts into another folder with hyperspan "
+                    f"convert CORPUS FOLDER --fractions 80/10/10"
                 )
 
     def write(
-        self, parts: Mapping[str, Part], *, force: bool = False, lossy: Lossy | None = None, problems: Problems
+        self,
+        parts: Mapping[str, Part],
+        *,
+        force: bool = False,
+        lossy: Lossy | None = None,
+        problems: Problems,
+        **options: Any,
     ) -> dict[str, Losses]:
-        """Write every part to a temporary file, then move all of them into place."""
+        """Write every part to a temporary file, then move all of them into place; `options` are those of the format."""
         self.check_free(list(parts), force=force)
         created = not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            return self._written(parts, lossy, problems)
+            return self._written(parts, lossy, problems, options)
         except BaseException:
             if created:
                 self.folder.rmdir()
             raise
 
-    def _written(self, parts: Mapping[str, Part], lossy: Lossy | None, problems: Problems) -> dict[str, Losses]:
+    def _written(
+        self, parts: Mapping[str, Part], lossy: Lossy | None, problems: Problems, options: Mapping[str, Any]
+    ) -> dict[str, Losses]:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".split-") as temporary:
             new, old = Path(temporary) / "new", Path(temporary) / "old"
             new.mkdir()
             old.mkdir()
             losses = {
                 name: write_corpus(
-                    part.documents, new / self.path(name).name, self.format, lossy=lossy, problems=problems
+                    part.documents,
+                    new / self.path(name).name,
+                    self.format,
+                    lossy=lossy,
+                    problems=problems,
+                    **options,
                 )
                 for name, part in parts.items()
             }

@@ -294,8 +294,8 @@ def _check(config: Config, seeds: int) -> None:
     check_files(config)
     if not config.data.dev:
         raise InputError(
-            "data.dev is empty, but all runs of a curve are scored on it; set it, or use --set data.dev=FILE, and hyperspan split "
-            "takes some documents off a corpus for it"
+            "data.dev is empty, but all runs of a curve are scored on it; set it, or use --set data.dev=FILE, and hyperspan "
+            "convert --fractions takes some documents off a corpus for it"
         )
     check_one_process()
 

@@ -101,7 +101,7 @@ def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sente
     if not dev and not model.config.data.dev:
         yield (
             "data.dev is empty, so the last epoch is kept and nothing says how good it is; "
-            "hyperspan split makes train and dev of one corpus"
+            "hyperspan convert --fractions makes train and dev of one corpus"
         )
         return
     yield from _about_dev(model, dev)
@@ -244,7 +244,7 @@ def _about_labels(model: DataReader, train: Sequence[Sentence], dev: Sequence[Se
 
 def _about_shared(train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     """A note on dev sentences that also occur in train."""
-    advice = "hyperspan split makes train and dev of one corpus"
+    advice = "hyperspan convert --fractions makes train and dev of one corpus"
     known = {sentence.tokens for sentence in train}
     texts = [sentence.tokens for sentence in dev if len(sentence)]
     shared = sum(tokens in known for tokens in texts)

@@ -63,10 +63,10 @@ convert in out.jsonl --from brat
 convert a.xml out.data --option types=raw --option coordination=span
 convert - - --from jsonl --format gliner
 convert a.conll out.tsv.gz --write-option layers=2
-split a.data -o out --fractions 60/40 --by sentence --seed 3
-split a.jsonl -o out --dev 0.3 --test 0 --to brat --force
-split in -o out --group-by doc_id --in-order
-init a.data -o out.toml --parts out --fractions 50/50 --by sentence
+convert a.data out --fractions 60/40 --by sentence --seed 3
+convert a.jsonl out --fractions 0.7/0.3/0 --format brat --force
+convert in out --fractions 50/25/25 --group-by doc_id --in-order
+init a.data -o out.toml
 init a.jsonl -o out.toml --dev a.jsonl --from jsonl
 view a.data a.jsonl --stats --markdown
 view a.tsv --stats --json --on-error skip
