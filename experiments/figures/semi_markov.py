@@ -10,7 +10,7 @@ from experiments.figures.figure import Figure
 from experiments.figures.linear_chain import LinearChainDiagram
 from hyperspan.baselines.semi_markov import SegmentNode, SuffixNode, semi_markov_hypergraph
 from hyperspan.render.diagram import MARGIN, Legend, stroke
-from hyperspan.render.layout import PALETTE
+from hyperspan.render.style import PALETTE
 from hyperspan.render.svg import Arrow
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.types import Mention

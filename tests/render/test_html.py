@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.render.html import html_fragment, iter_html, render_html
-from hyperspan.render.layout import PALETTE, lanes
-from hyperspan.render.style import DARK, style_sheet
+from hyperspan.render.layout import lanes
+from hyperspan.render.style import PALETTE, style_sheet
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 from tests.support.growth import lines_run
 from tests.support.pages import Page, Piece
@@ -107,9 +107,11 @@ def test_style_sheet_has_enough_contrast_in_light_and_dark() -> None:
         red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
 
-    [dark_page] = set(re.findall(r"--page: (#1\w+)", style_sheet()))
-    assert all(light("#ffffff") / light(colour) >= 4.5 for colour in PALETTE)
-    assert all(light(colour) / light(dark_page) >= 4.5 for colour in DARK)
+    colours = re.findall(r"--(?:c\d|ink|soft): light-dark\((#\w+), (#\w+)\)", style_sheet())
+    [dark_page] = re.findall(r"--page: light-dark\(#fff, (#\w+)\)", style_sheet())
+    assert len(colours) == len(PALETTE) + 2 == 12
+    for dark, pale in colours:
+        assert light("#ffffff") / light(dark) >= 4.5 and light(pale) / light(dark_page) >= 4.5
 
 
 def test_iter_html_is_lazy_and_keeps_colours() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from hyperspan.render.html import iter_html
-from hyperspan.render.layout import PALETTE
+from hyperspan.render.style import PALETTE
 from hyperspan.render.terminal import print_documents, render_sentence
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.growth import lines_run

@@ -13,6 +13,7 @@ import pytest
 
 from hyperspan.errors import InputError
 from hyperspan.nn import save_model
+from hyperspan.render.style import style_sheet
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import DEFAULT_MODEL, bundled_models
 from hyperspan.runtime.loading import load
@@ -195,6 +196,7 @@ def test_the_page(server: Running) -> None:
     assert server.client.head("/").status_code == 200
     for file in STATIC.iterdir():
         assert server.client.get(f"/static/{file.name}").content == file.read_bytes()
+    assert server.client.get("/static/text.css").text == style_sheet()  # also of pages that are written
 
 
 def test_settings_are_checked() -> None:

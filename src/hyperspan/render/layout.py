@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from hyperspan.render.style import PALETTE
 from hyperspan.types import MENTION_ORDER, Mention, Sentence
-
-PALETTE = ("#1b6ac9", "#c4421a", "#23834a", "#8a3fb0", "#a36800", "#0f7d86", "#b02a6b", "#5b6b1f", "#5a5a5a", "#6c4ad1")
-"""Dark enough for text on white, and distinct in hue and lightness; labels are always written out as well."""
 
 DEEP = 8
 """A stack of more lanes than this is drawn in thin lanes, except its most probable mentions."""

@@ -61,7 +61,7 @@ def create_app(
         service.close()
 
     app = Starlette(
-        routes=[*routes.listed, Mount("/static", StaticFiles(directory=STATIC, check_dir=False))],
+        routes=[*routes.listed, Mount("/static", static_files())],
         middleware=[
             Middleware(RequestMiddleware, service=service, paths={route.path for route in routes.listed}),
             Middleware(Compression),
@@ -140,6 +140,11 @@ class Routes:
 
     async def docs(self, _: Request) -> Response:
         return HTMLResponse(self.reference)
+
+
+def static_files() -> StaticFiles:
+    """The files of the pages, and the style sheets that they share with pages that are written."""
+    return StaticFiles(directory=STATIC, packages=[("hyperspan.render", "styles")], check_dir=False)
 
 
 def page(name: str) -> Callable[[Request], Awaitable[Response]]:

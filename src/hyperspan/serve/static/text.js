@@ -5,7 +5,7 @@
 import { COLOURS, anchorEnd, barsOf, cells, firstIndex, parts, rightToLeft } from "./layout.js";
 import { keyOf, mapped, partsOf } from "./mentions.js";
 
-const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (em), as in text.css and render/style.py
+const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (em), as in render/style.py
 const THIN_BAR = 0.6; // of its lane
 const TOOLTIPS = 12; // mentions that one names
 const MANY = 5; // parts of which an excerpt has words
