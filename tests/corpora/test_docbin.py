@@ -191,7 +191,7 @@ def test_training_reads_sentences_of_spacys_tokens_with_all_overlaps(spacy: Any,
 def test_empty_spans_are_wrong(spacy: Any) -> None:
     doc = made_doc(["a", "b"], [True, False])
     doc.spans["sc"] = [doc[1:1]]
-    with pytest.raises(CorpusError, match=r"made.spacy:document 1: mention '' has span 1:1, but"):
+    with pytest.raises(CorpusError, match=r"made.spacy:document 1: mention '' has span 2:2, but"):
         read(bytes_of(doc))
     problems = Problems("skip")
     assert read(bytes_of(doc), problems=problems) == [] and len(problems.skipped) == 1

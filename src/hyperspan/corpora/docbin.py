@@ -11,15 +11,15 @@ from __future__ import annotations
 import importlib
 import json
 import zlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import isnan
 from typing import Any
 
 from attrs import evolve
 
-from hyperspan.corpora.documents import SPACE_LEFT_OUT, by_characters, joined, with_sentences
+from hyperspan.corpora.documents import by_characters, by_tokens, join_crossed, joined, trimmed, with_sentences
 from hyperspan.corpora.json_records import NO_PROBABILITY, is_probability
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import LARGEST_TEXT, LEAVE_OUT, Problems, Source
@@ -112,66 +112,31 @@ def _brief(error: Exception) -> str:
 def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
     name, metadata = _kept(doc)
     groups = {key: group for key, group in doc.spans.items() if spans_key in (None, key)}
-    spans = [
-        (_mention(span, parts), score)
+    mentions = [
+        _mention(doc, span, parts, score)
         for group in groups.values()
         for span, parts, score in zip(group, fragments_of(group), _scores(group, problems), strict=True)
     ]
     if not doc.spans and spans_key is None and doc.ents:
-        spans = [(_mention(span), None) for span in doc.ents]
+        mentions = [_mention(doc, span) for span in doc.ents]
         problems.note("mentions read from doc.ents, as there is no span group")
     if len(groups) > 1:
         problems.note(f"span groups {', '.join(sorted(groups))} read together")
     elif groups and USUAL_KEY not in groups:
         metadata |= {"spans_key": next(iter(groups))}
-    in_tokens = _without_space(spans, doc, problems)
-    in_characters = [_moved(mention, lambda first, last: _characters(doc, first, last)) for mention in in_tokens]
-    sentences = _sentences(doc, sorted(in_tokens), problems)
-    return Document(doc.text, in_characters, sentences, name, metadata)
+    ordered = sorted(trimmed(mentions, doc.text, problems))
+    spans = join_crossed(_sentence_spans(doc, problems), ordered, problems)
+    return Document(doc.text, ordered, sentences_of(doc, spans, ordered), name, metadata)
 
 
-def _mention(span: Any, fragments: Sequence[Sequence[int]] = ()) -> Mention:
-    """A span as a mention, in tokens of the document; parts separated only by a space are joined."""
-    parts = joined((start, end) for start, end in fragments)
-    name = span.id_ if span.id else ""
-    return Mention(span.start, span.end, span.label_, tuple(parts), id="" if name == parts_id(fragments) else name)
-
-
-def _moved(mention: Mention, place: Callable[[int, int], Span]) -> Mention:
-    """The mention in other units; parts that touch there are joined."""
-    start, end = place(*mention.span)
-    return evolve(mention, start=start, end=end, fragments=joined(place(*span) for span in mention.fragments), text="")
-
-
-def _characters(doc: Any, start: int, end: int) -> Span:
-    return doc[start].idx, doc[end - 1].idx + len(doc[end - 1])
-
-
-def _without_space(given: Sequence[tuple[Mention, float | None]], doc: Any, problems: Problems) -> list[Mention]:
-    """The mentions, in tokens, without white-space tokens at the ends of their parts; duplicates are dropped."""
-    known = {mention for mention, _ in given}
-    mentions: list[Mention] = []
-    for whole, score in given:
-        parts = joined(part for span in whole.parts if (part := _shorter(span, doc)))
-        mention = evolve(whole, start=parts[0][0], end=parts[-1][1], fragments=parts) if parts else whole
-        if mention != whole:
-            problems.note(SPACE_LEFT_OUT)
-            if mention in known:
-                problems.note("mention listed twice read as one")
-                continue
-            known.add(mention)
-        mentions.append(evolve(mention, probability=score))
-    return mentions
-
-
-def _shorter(span: Span, doc: Any) -> Span | None:
-    """A span without white-space tokens at its ends, or None if nothing remains."""
-    start, end = span
-    while start < end and doc[start].text.isspace():
-        start += 1
-    while start < end and doc[end - 1].text.isspace():
-        end -= 1
-    return (start, end) if start < end else None
+def _mention(doc: Any, span: Any, fragments: Sequence[Sequence[int]] = (), probability: float | None = None) -> Mention:
+    """A span of a document as a mention, by character; parts separated only by a space are joined."""
+    parts = [
+        (doc[start].idx, doc[end - 1].idx + len(doc[end - 1]))
+        for start, end in joined((start, end) for start, end in fragments)
+    ]
+    name = "" if not span.id or span.id_ == parts_id(fragments) else span.id_
+    return Mention(span.start_char, span.end_char, span.label_, parts, probability=probability, id=name)
 
 
 def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
@@ -198,58 +163,40 @@ def _scores(group: Any, problems: Problems) -> list[float | None]:
     return [score if is_probability(score) else None for score in scores]
 
 
-def _sentences(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Sentence]:
-    """The sentences, each with the (sorted) mentions inside it."""
-    sentences: list[Sentence] = []
-    waiting = list(mentions[::-1])
-    for start, end in _sentence_spans(doc, mentions, problems):
-        here: list[Mention] = []
-        while waiting and waiting[-1].start < end:
-            here.append(waiting.pop())
-        sentences.append(_sentence(doc[start:end], here))
-    return sentences
-
-
-def _sentence_spans(doc: Any, mentions: Sequence[Mention], problems: Problems) -> list[Span]:
-    """The sentences in tokens, joined if a mention crosses a boundary."""
-    if not len(doc):
-        return []
+def _sentence_spans(doc: Any, problems: Problems) -> list[Span]:
     if doc.has_annotation("SENT_START"):
-        starts = [sentence.start for sentence in doc.sents]
-    else:
+        return [(sentence.start_char, sentence.end_char) for sentence in doc.sents]
+    if len(doc):
         problems.note("document without sentence boundaries split into sentences")
-        starts = _found_starts(doc)
-    crossed = {
-        start
-        for mention in mentions
-        for start in starts[bisect_left(starts, mention.start + 1) : bisect_left(starts, mention.end)]
-    }
-    if crossed:
-        problems.note("sentences joined because a mention crosses them", len(crossed))
-    starts = [start for start in starts if start not in crossed]
-    return list(zip(starts, [*starts[1:], len(doc)], strict=True))
+    return list(sentence_spans(doc.text)) or [(0, len(doc.text))]
 
 
-def _found_starts(doc: Any) -> list[int]:
-    """The first token of each sentence, as hyperspan splits the text."""
-    places = [token.idx for token in doc]
-    found = {bisect_left(places, start) for start, _ in sentence_spans(doc.text)}
-    return sorted({0} | (found - {len(doc)}))
+def sentences_of(doc: Any, spans: Sequence[Span], mentions: Iterable[Mention] = ()) -> list[Sentence]:
+    """The sentences at these characters, with spaCy's tokens and the mentions, by character, that begin in them.
+
+    White-space tokens are left out, unless a mention has no others.
+    """
+    text, starts = doc.text, [start for start, _ in spans]
+    within: list[list[Mention]] = [[] for _ in spans]
+    blank: set[int] = set()  # ends of mentions of white space alone
+    for mention in mentions:
+        within[max(0, bisect_right(starts, mention.start) - 1)].append(mention)
+        if text[mention.start].isspace():
+            blank |= {mention.start, mention.end - 1}
+    groups: list[list[Any]] = [[] for _ in spans]
+    for token in doc:
+        if not token.text.isspace() or not blank.isdisjoint(
+            (token.idx, token.idx + len(token) - 1)
+        ):  # not every vocabulary supports token.is_space
+            groups[max(0, bisect_right(starts, token.idx) - 1)].append(token)
+    return [_sentence(tokens, here) for tokens, here in zip(groups, within, strict=True) if tokens]
 
 
-def _sentence(part: Any, mentions: Sequence[Mention]) -> Sentence:
-    touched = {place for mention in mentions for start, end in mention.parts for place in (start, end - 1)}
-    tokens = [token for token in part if not token.text.isspace() or token.i in touched]
-    position = {token.i: number for number, token in enumerate(tokens)}
+def _sentence(tokens: Sequence[Any], mentions: Iterable[Mention]) -> Sentence:
     tags = [token.tag_ for token in tokens]
-    words = Sentence(
-        [token.text for token in tokens],
-        tags=tags if any(tags) else (),
-        offsets=[(token.idx, token.idx + len(token)) for token in tokens],
-    )
-    return words.with_mentions(
-        _moved(mention, lambda start, end: (position[start], position[end - 1] + 1)) for mention in mentions
-    )
+    offsets = [(token.idx, token.idx + len(token)) for token in tokens]
+    words = Sentence([token.text for token in tokens], tags=tags if any(tags) else (), offsets=offsets)
+    return words.with_mentions(by_tokens(mention, offsets) for mention in mentions)
 
 
 def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any) -> Any:
@@ -265,10 +212,8 @@ def _doc(document: Document, spans_key: str | None, tokens: Any, vocab: Any) -> 
         spaces=spaces,
         **_token_annotation(document, spans),
     )
-    first = {start: number for number, (start, _) in enumerate(spans)}
-    last = {end: number + 1 for number, (_, end) in enumerate(spans)}
     key = spans_key or str(document.metadata.get("spans_key", USUAL_KEY))
-    in_tokens = [_moved(mention, lambda start, end: (first[start], last[end])) for mention in listed]
+    in_tokens = [by_tokens(mention, spans) for mention in listed]
     doc.spans[key] = [
         tokens.Span(doc, *mention.span, label=mention.label, span_id=name)
         for mention, name in zip(in_tokens, span_ids(in_tokens), strict=True)

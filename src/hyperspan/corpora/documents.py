@@ -81,7 +81,7 @@ def with_sentences(document: Document, problems: Problems, tokenizer: Tokenizer 
         return _with_scopes(_projected(document, problems), problems)
     mentions = set(trimmed(document.mentions, document.text, problems))
     ends = sorted(mentions, key=lambda mention: (mention.start, mention.end))
-    spans = _join_crossed(list(_sentences(document)), ends, problems)
+    spans = join_crossed(list(_sentences(document)), ends, problems)
     sentences: list[Sentence] = []
     waiting = ends[::-1]
     for start, end in spans:
@@ -249,7 +249,7 @@ def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
     return evolve(mention, start=start, end=end, fragments=kept, head=head, text="")
 
 
-def _join_crossed(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:
+def join_crossed(spans: list[Span], mentions: Sequence[Mention], problems: Problems) -> list[Span]:
     """Join sentences if a mention (sorted by start) crosses their boundary."""
     sentences: list[Span] = []
     reach, upcoming = 0, list(mentions[::-1])

@@ -5,13 +5,12 @@ spaCy imports this module for everyone, so slow imports are inside functions.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import InputError
-from hyperspan.types import Document, Mention, Sentence, Span
+from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
     from hyperspan.text.tokens import Tokenizer
@@ -27,6 +26,7 @@ def as_document(doc: Any, tokenizer: Tokenizer, sentences: str, tokens: str) -> 
 
     White-space tokens are left out, because no model has seen them.
     """
+    from hyperspan.corpora.docbin import sentences_of
     from hyperspan.text.sentences import sentence_of, sentence_spans, token_spans
 
     text: str = doc.text
@@ -42,27 +42,10 @@ def as_document(doc: Any, tokenizer: Tokenizer, sentences: str, tokens: str) -> 
     else:
         spans = list(sentence_spans(text))
     if tokens == "spacy":
-        found = _spacys_tokens(doc, spans)
+        found = sentences_of(doc, spans)
     else:
         found = [sentence_of(text, token_spans(text, *span, tokenizer)) for span in spans]
     return Document(text, (), [sentence for sentence in found if sentence.tokens])
-
-
-def _spacys_tokens(doc: Any, spans: list[Span]) -> list[Sentence]:
-    starts = [start for start, _ in spans]
-    groups: list[list[Any]] = [[] for _ in spans]
-    for token in doc:
-        if not token.text.isspace():  # not every vocabulary supports token.is_space
-            groups[bisect_right(starts, token.idx) - 1].append(token)
-    tagged = doc.has_annotation("TAG")
-    return [
-        Sentence(
-            [token.text for token in group],
-            tags=[token.tag_ for token in group] if tagged else (),
-            offsets=[(token.idx, token.idx + len(token)) for token in group],
-        )
-        for group in groups
-    ]
 
 
 def align(doc: Any, mentions: Iterable[Mention], mode: str) -> tuple[dict[Mention, float], Counter[str]]:
