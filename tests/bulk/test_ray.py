@@ -245,7 +245,7 @@ def test_a_dataset_gets_names_alone(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_snippet_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path(__file__).parents[2] / "docs/how-to/ray.md"
+    page = Path(__file__).parents[2] / "docs/how-to/batch.md"
     [block] = page.read_text(encoding="utf-8").split("```py\n")[1:]
     code, _, output = block.partition("```\n\n```text\n")
     exec(compile(code, str(page), "exec"), {})

@@ -1,6 +1,6 @@
 """List what one or two systems get wrong, sentence by sentence, worst first, also as JSON Lines.
 
-docs/how-to/evaluate.md describes the keys of JSON.
+docs/reference/evaluation.md describes the keys of JSON.
 """
 
 from __future__ import annotations
