@@ -113,7 +113,7 @@ def train_width(max_width: str, sentences: Sequence[Sentence], rounds: int, limi
 
         def train(trainer: Trainer = trainer, batches: list[list[int]] = batches) -> None:
             for given, parts in trainer.prepared(batches):
-                trainer.optimisation.take_step(parts, len(given))
+                trainer.optimiser.take_step(parts, len(given))
 
         figures = figures_of(train, model, lengths, len(batches), rounds, limits, passes=3)
         by_size.append({"sentences_a_batch": size, **figures})

@@ -18,7 +18,8 @@ from hyperspan.nn.model import Model
 from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures import SegmentalHypergraph
-from hyperspan.training.loop import Trainer
+from hyperspan.training.loop import Run, Trainer
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.types import Sentence
 
 SIZES = (
@@ -40,7 +41,7 @@ SIZES = (
 def trainer_for(model: Model, sentences: Sequence[Sentence]) -> Trainer:
     """A trainer that takes steps and saves nothing."""
     with tempfile.TemporaryDirectory() as folder:
-        return Trainer(model.train(), sentences, [], Path(folder))
+        return Trainer(Run(TrainingLoss(model.train()), sentences), Path(folder))
 
 
 def paper_model(max_width: str, sentences: Sequence[Sentence], changes: Sequence[str] = ()) -> Recognizer:

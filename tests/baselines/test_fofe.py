@@ -17,7 +17,8 @@ from hyperspan.baselines.katiyar_cardie import KatiyarCardie
 from hyperspan.config import Config
 from hyperspan.nn import Spans, new_model
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.loop import Run, Trainer, dev_scores
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.tuning import best_value, tune
 from hyperspan.types import Mention, Sentence
 from tests.support.models import SMALL, corpus
@@ -151,9 +152,9 @@ def test_all_mentions_and_some_of_the_other_spans_are_learnt_from(monkeypatch: p
 
 
 def test_mentions_that_are_too_wide_are_counted() -> None:
-    assert model_with("model.max_width=1").loss(corpus()[:2]).unrepresentable == tuple(
-        sum(mention.end - mention.start > 1 for mention in sentence.mentions) for sentence in corpus()[:2]
-    )
+    loss, sentences = TrainingLoss(model_with("model.max_width=1")), corpus()[:2]
+    too_wide = [sum(mention.end - mention.start > 1 for mention in sentence.mentions) for sentence in sentences]
+    assert loss(loss.collate(sentences)).unrepresentable == tuple(too_wide)
 
 
 def check_best_threshold(model: Fofe | KatiyarCardie, dev: list[Sentence]) -> None:
@@ -171,7 +172,7 @@ def check_best_threshold(model: Fofe | KatiyarCardie, dev: list[Sentence]) -> No
 
 def test_the_best_threshold_is_chosen_and_annotating_uses_it(tmp_path: Path) -> None:
     model = model_with("training.epochs=6")
-    Trainer(model, corpus()[::2], [], tmp_path).run()
+    Trainer(Run(TrainingLoss(model), corpus()[::2]), tmp_path).run()
     check_best_threshold(model.eval(), corpus()[1::2])
     document = Annotator(model)("The harbour master of Lindau met Captain Amsel .", top_k=3)
     assert all((mention.probability or 0) >= model.kind_options.threshold for mention in document.mentions)

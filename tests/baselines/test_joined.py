@@ -23,7 +23,7 @@ from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.types import Mention, Sentence
-from tests.support.models import learn
+from tests.support.models import learn, loss_of
 
 LIMITS = Limits(parts=3, width=9, gap=5, later_width=3)
 SMALL = ["words.dimension=8", "encoder.hidden=8", "encoder.span_hidden=8", "model.kind=joined", "discontinuous.parts=3"]
@@ -115,9 +115,9 @@ def test_the_loss_of_joining_falls_with_the_scores_of_gold_pairs(monkeypatch: py
         seen.append((len(spans), spans.count([(0, 0), (3, 0)])))
         return torch.tensor([50.0 if pair == [(0, 0), (3, 0)] else -50.0 for pair in spans])
 
-    before = model.loss(sentences).values.sum().item()
+    before = loss_of(model, sentences).sum().item()
     monkeypatch.setattr(JoinClassifier, "forward", scores)
-    after = model.loss(sentences).values.sum().item()
+    after = loss_of(model, sentences).sum().item()
     assert seen[0][0] > 1 and seen[0][1] == 1
     assert after < before
 

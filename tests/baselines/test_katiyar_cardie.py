@@ -21,7 +21,8 @@ from hyperspan.config import Config
 from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.training.loop import Trainer
+from hyperspan.training.loop import Run, Trainer
+from hyperspan.training.loss import TrainingLoss
 from tests.baselines.test_fofe import check_best_threshold
 from tests.support.models import OWN, SMALL, corpus
 
@@ -118,7 +119,7 @@ def model_with(*changes: str) -> KatiyarCardie:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> KatiyarCardie:
     model = model_with("training.epochs=30")
-    Trainer(model, corpus()[::2], [], tmp_path_factory.mktemp("run")).run()
+    Trainer(Run(TrainingLoss(model), corpus()[::2]), tmp_path_factory.mktemp("run")).run()
     return model.eval()
 
 

@@ -14,10 +14,9 @@ from hyperspan.config import Config
 from hyperspan.nn import Recognizer
 from hyperspan.nn.folders import new_model
 from hyperspan.structures import DiscontinuousHypergraph
-from hyperspan.structures.expected_rates import ExpectedRates
-from hyperspan.training.distillation import Distillation
+from hyperspan.training.loss import ExpectedRates, TrainingLoss
 from hyperspan.types import AnnotationScope, Mention, Sentence
-from tests.support.models import learn
+from tests.support.models import learn, loss_of
 
 GAP: Any = (0, 4, 0, ((0, 1), (3, 4)))
 LEFT = Mention(0, 4, "part", ((0, 1), (3, 4)))
@@ -60,30 +59,30 @@ def test_a_trained_model_finds_parts_unless_they_are_forbidden(trained: Recogniz
 
 def test_partial_annotation_says_nothing_of_what_is_open() -> None:
     model = model_of("training.softmax_margin=false", seed=1)
-    whole = model.loss(SENTENCES).values
+    whole = loss_of(model, SENTENCES)
     everywhere, nowhere = AnnotationScope(regions=[(0, 4)]), AnnotationScope(frozenset())
-    known = model.loss([evolve(SENTENCES[0], annotated=everywhere), SENTENCES[1]]).values
+    known = loss_of(model, [evolve(SENTENCES[0], annotated=everywhere), SENTENCES[1]])
     torch.testing.assert_close(known, whole)
-    some = model.loss([evolve(SENTENCES[0], annotated=nowhere), SENTENCES[1]]).values
+    some = loss_of(model, [evolve(SENTENCES[0], annotated=nowhere), SENTENCES[1]])
     assert 0 < some[0] < whole[0]
     forbidden = evolve(SENTENCES[0], mentions=[], annotated=nowhere, forbidden=[LEFT])
-    found = model.loss([forbidden, SENTENCES[1]]).values[0].item()
+    found = loss_of(model, [forbidden, SENTENCES[1]])[0].item()
     absent = model.distribution(SENTENCES).constraint_log_prob(forbid=[[GAP], []])[0].item()
     assert math.isclose(found, -absent, rel_tol=1e-5)
-    assert model.loss([forbidden, SENTENCES[1]], rates=ExpectedRates(np.array([0.5]), 1.0)).values.isfinite().all()
+    assert loss_of(model, [forbidden, SENTENCES[1]], rates=ExpectedRates(np.array([0.5]), 1.0)).isfinite().all()
 
 
 def test_a_student_learns_from_a_discontinuous_teacher(trained: Recognizer) -> None:
     student = model_of("distillation.gold_weight=0.5", "encoder.hidden=6", seed=2)
-    objective = Distillation(student, [trained, trained], [])
+    objective = TrainingLoss(student, [trained, trained])
     optimizer = torch.optim.Adam(student.parameters(), lr=0.03)
     unlabelled = [Sentence(sentence.tokens) for sentence in SENTENCES]
     for step in range(60):
         optimizer.zero_grad()
         part = objective.collate(unlabelled, [False, False]) if step else objective.collate(SENTENCES, [True, False])
-        objective.loss(part, None).values.mean().backward()
+        objective(part).values.mean().backward()
         optimizer.step()
     with torch.no_grad():
         assert student.eval().distribution(SENTENCES).argmax() == trained.distribution(SENTENCES).argmax()
     marked = [evolve(SENTENCES[0], annotated=AnnotationScope(regions=[(2, 4)])), unlabelled[1]]
-    assert objective.loss(objective.collate(marked, [True, False]), None).values.isfinite().all()
+    assert objective(objective.collate(marked, [True, False])).values.isfinite().all()

@@ -17,9 +17,10 @@ from hyperspan.nn.compact import compact
 from hyperspan.nn.features import SPAN_TEMPLATES, TEMPLATES
 from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.training.events import EpochFinished, TrainingEvent
-from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.loop import Run, Trainer, dev_scores
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.types import Mention, Sentence
-from tests.support.models import HANDCRAFTED, OWN, SMALL, corpus
+from tests.support.models import HANDCRAFTED, OWN, SMALL, corpus, loss_of
 
 ENCODER_VARIANTS = {"neural": [], "handcrafted": HANDCRAFTED}
 """Every encoder, which runs with every structure."""
@@ -145,7 +146,7 @@ def test_a_model_learns_a_small_corpus_and_is_kept_whole(config: Config, tmp_pat
             raise LearntError
 
     with pytest.raises(LearntError):
-        Trainer(model, sentences, sentences, tmp_path, [stop_when_learnt]).run()
+        Trainer(Run(TrainingLoss(model), sentences, sentences), tmp_path, [stop_when_learnt]).run()
 
     kept = load_model(tmp_path)
     assert dev_scores(kept, sentences)["f1"] == pytest.approx(best, abs=0.017)
@@ -164,7 +165,7 @@ def test_every_parameter_gets_a_gradient(config: Config) -> None:
     sentences = corpus_for(config)
     model = new_model(config, sentences).train()
     torch.manual_seed(0)
-    model.loss(sentences).values.sum().backward()
+    loss_of(model, sentences).sum().backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), name
 
@@ -213,7 +214,7 @@ def test_words_of_the_vectors_are_known_and_stay_as_they_are(tmp_path: Path) -> 
     sentences = corpus()
     model = new_model(config, sentences)
     assert "zebra" in model.vocabulary.words[model.vocabulary.trained :]
-    Trainer(model, sentences, [], tmp_path).run()
+    Trainer(Run(TrainingLoss(model), sentences), tmp_path).run()
     model.eval()
     ids = model.collate([Sentence(["Zebra", "Lindau", "Quagga", "Flibbertigibbet"])]).words
     zebra, lindau, unknown, other = word_vectors(model, ids)

@@ -30,9 +30,10 @@ from hyperspan.nn.subwords import best_windows, windows_of
 from hyperspan.nn.transformer import Transformer
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.data import read_sentences
-from hyperspan.training.loop import Trainer
+from hyperspan.training.loop import Run, Trainer
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.types import Sentence
-from tests.support.models import HARBOUR
+from tests.support.models import HARBOUR, loss_of
 from tests.support.tiny import LAYERS, make_tiny
 
 pytestmark = pytest.mark.xdist_group("transformers")  # the library takes seconds to import: in one worker, not in each
@@ -200,7 +201,7 @@ def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path
     layers = "1" if kind == "layered" else "0"
     for changes in ([], [f"encoder.layers={layers}", "words.dimension=0", "characters.encoder=cnn"]):
         model = new_model(settings(tiny_encoder, f"model.kind={kind}", *changes), sentences)
-        model.loss(sentences[:3]).values.sum().backward()
+        loss_of(model, sentences[:3]).sum().backward()
         for name, parameter in transformer_of(model).named_parameters():
             assert parameter.grad is not None and parameter.grad.any(), name
         model.eval()
@@ -238,7 +239,7 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
     model = new_model(settings(tiny_encoder, *changes), sentences)
     transformer = transformer_of(model)
     before = {name: parameter.detach().clone() for name, parameter in transformer.encoder.named_parameters()}
-    trainer = Trainer(model, sentences[:8], [], tmp_path)
+    trainer = Trainer(Run(TrainingLoss(model), sentences[:8]), tmp_path)
     trainer.run()
     depths = {}
     for name, parameter in transformer.encoder.named_parameters():
@@ -247,7 +248,7 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
             changed
             == parameter.requires_grad
             == (parameter.grad is not None)
-            == any(name in n for n in trainer.optimisation.names)
+            == any(name in n for n in trainer.optimiser.names)
         )
         depths[transformer.depth[name]] = changed
     assert sorted(depths) == list(range(LAYERS + 1)) and sum(depths.values()) == learning
@@ -256,10 +257,10 @@ def test_what_is_frozen_does_not_learn(freeze: Any, learning: int, tiny_encoder:
     assert transformer.mix.grad.any(), "the mixture of layers learns anyway"
     model.train()
     assert transformer.encoder.training == (freeze != "all")
-    resumed = Trainer(new_model(model.config, sentences), sentences[:8], [], tmp_path)
+    resumed = Trainer(Run(TrainingLoss(new_model(model.config, sentences)), sentences[:8]), tmp_path)
     resumed.resume()
     assert all(
-        torch.equal(a, b) for a, b in zip(trainer.optimisation.parameters, resumed.optimisation.parameters, strict=True)
+        torch.equal(a, b) for a, b in zip(trainer.optimiser.parameters, resumed.optimiser.parameters, strict=True)
     )
 
 
@@ -272,11 +273,11 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
         "training.weight_decay=0.1",
     ]
     model = new_model(settings(tiny_encoder, *rates, "training.warmup_epochs=2", "transformer.layers=2"), sentences)
-    trainer = Trainer(model, sentences, [], tmp_path)
-    names = iter(trainer.optimisation.names)
+    trainer = Trainer(Run(TrainingLoss(model), sentences), tmp_path)
+    names = iter(trainer.optimiser.names)
     found = {
         next(names).removeprefix("model.encoder."): (group["highest"], group["weight_decay"])
-        for group in trainer.optimisation.optimizer.param_groups
+        for group in trainer.optimiser.optimizer.param_groups
         for _ in group["params"]
     }
     layer = "transformer.encoder.encoder.layer"
@@ -287,12 +288,10 @@ def test_layers_have_rates_of_their_own(tiny_encoder: Path, tmp_path: Path) -> N
     assert found["transformer.mix"] == found["layers.0.weight_ih_l0"] == (0.01, 0.1)
     assert found["words.trained"] == (0.01, 0.0)
     trainer.take_step(sentences[:8])
-    share = (
-        trainer.optimisation.optimizer.param_groups[0]["lr"] / trainer.optimisation.optimizer.param_groups[0]["highest"]
-    )
+    share = trainer.optimiser.optimizer.param_groups[0]["lr"] / trainer.optimiser.optimizer.param_groups[0]["highest"]
     assert 0 < share < 1
     assert all(
-        group["lr"] == pytest.approx(share * group["highest"]) for group in trainer.optimisation.optimizer.param_groups
+        group["lr"] == pytest.approx(share * group["highest"]) for group in trainer.optimiser.optimizer.param_groups
     )
 
 
@@ -304,7 +303,7 @@ def test_the_same_seed_takes_the_same_steps_with_layers_remembered_or_not(tiny_e
         model = new_model(config, sentences)
         folder = tmp_path / str(number)
         folder.mkdir()
-        Trainer(model, sentences[:16], [], folder).run()
+        Trainer(Run(TrainingLoss(model), sentences[:16]), folder).run()
         ended.append(model.state_dict())
     for name, tensor in ended[0].items():
         assert torch.equal(tensor, ended[1][name]), name
@@ -323,7 +322,9 @@ def test_a_run_goes_on_as_if_it_had_not_stopped(tiny_encoder: Path, tmp_path: Pa
                 "training.ema_decay=0.9",
                 "training.weight_decay=0.01",
             ]
-            trainer = Trainer(new_model(settings(tiny_encoder, *changes), sentences), sentences, [], tmp_path / folder)
+            trainer = Trainer(
+                Run(TrainingLoss(new_model(settings(tiny_encoder, *changes), sentences)), sentences), tmp_path / folder
+            )
             if epochs > stops[0]:
                 trainer.resume()
             trainer.run()
@@ -335,13 +336,13 @@ def test_a_checkpoint_of_another_encoder_is_refused(tmp_path: Path) -> None:
     sentences = read_sentences(HARBOUR)
     config = settings(make_tiny(tmp_path / "encoder"), "training.epochs=1")
     (tmp_path / "run").mkdir()
-    Trainer(new_model(config, sentences), sentences[:8], [], tmp_path / "run").run()
+    Trainer(Run(TrainingLoss(new_model(config, sentences)), sentences[:8]), tmp_path / "run").run()
     make_tiny(tmp_path / "encoder", hidden_size=8)
     with pytest.raises(InputError, match="holds other parameters than the model has"):
-        Trainer(new_model(config, sentences), sentences[:8], [], tmp_path / "run").resume()
+        Trainer(Run(TrainingLoss(new_model(config, sentences)), sentences[:8]), tmp_path / "run").resume()
     other = config.override(["transformer.pooling=mean"])
     with pytest.raises(InputError, match=r"another transformer\.pooling"):
-        Trainer(new_model(other, sentences), sentences[:8], [], tmp_path / "run").resume()
+        Trainer(Run(TrainingLoss(new_model(other, sentences)), sentences[:8]), tmp_path / "run").resume()
 
 
 def test_a_real_encoder_reads_offline(tmp_path: Path) -> None:

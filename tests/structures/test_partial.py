@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hyperspan.structures import EdgeScores, NotSupportedError, SegmentalHypergraph
 from hyperspan.structures import negative_log_likelihood as loss_of
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.expected_rates import ExpectedRates
+from hyperspan.training.loss import ExpectedRates
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
 from tests.structures.cases import agrees, edge_scores, is_known, partial_annotations, segmental_score
 

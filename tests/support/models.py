@@ -13,6 +13,7 @@ from attrs import evolve
 from hyperspan.config import Config
 from hyperspan.nn import Model, Recognizer, new_model
 from hyperspan.training.data import read_sentences
+from hyperspan.training.loss import ExpectedRates, TrainingLoss
 from hyperspan.types import Mention, Sentence
 
 HARBOUR = "src/hyperspan/corpora/examples/harbour.data"
@@ -32,12 +33,18 @@ TRAINING = [
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 
 
+def loss_of(model: Model, sentences: Sequence[Sentence], rates: ExpectedRates | None = None) -> torch.Tensor:
+    """(B,): the training loss of each sentence."""
+    loss = TrainingLoss(model, rates=rates)
+    return loss(loss.collate(sentences)).values
+
+
 def learn(model: Model, sentences: Sequence[Sentence], steps: int, rate: float = 0.02) -> Model:
     """The model after so many steps on all sentences."""
     optimizer = torch.optim.Adam(model.parameters(), rate)
     for _ in range(steps):
         optimizer.zero_grad()
-        model.loss(sentences).values.mean().backward()
+        loss_of(model, sentences).mean().backward()
         optimizer.step()
     return model.eval()
 

@@ -14,7 +14,8 @@ from hyperspan.errors import InputError
 from hyperspan.nn import new_model
 from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.training.checkpoint import CHECKPOINT, difference, fingerprint
-from hyperspan.training.loop import Trainer
+from hyperspan.training.loop import Run, Trainer
+from hyperspan.training.loss import TrainingLoss
 
 WORDS = ("rod", "and", "cone", "cells", "divide")
 PARTS = [((0, 1), (3, 4)), ((0, 1), (2, 4)), ((0, 2), (3, 4))]
@@ -60,7 +61,7 @@ def test_a_checkpoint_sets_what_training_saves_alone(tmp_path: Path, wrong: dict
     """None as a value leaves the entry out."""
     sentences = [Sentence(WORDS, [Mention(0, 4, "CL")])]
     settings = Config().override(["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4"]).settled()
-    trainer = Trainer(new_model(settings, sentences), sentences, [], tmp_path)
+    trainer = Trainer(Run(TrainingLoss(new_model(settings, sentences)), sentences), tmp_path)
     trainer.save_checkpoint()
     trainer.resume()
     tensors, state = read_tensors(tmp_path / CHECKPOINT)

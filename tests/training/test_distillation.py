@@ -19,19 +19,13 @@ from hyperspan.nn import Recognizer, load_model
 from hyperspan.nn.compact import compact
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.scores import mean_scores
-from hyperspan.training.data import read_sentences
-from hyperspan.training.distillation import (
-    Distillation,
-    context_of,
-    new_student,
-    read_teachers,
-    read_unlabelled,
-    with_annotated,
-)
+from hyperspan.training.data import Unlabelled, context_of, read_sentences, read_unlabelled
 from hyperspan.training.loop import dev_scores
+from hyperspan.training.loss import Teachers, TrainingLoss
 from hyperspan.training.run import train
+from hyperspan.training.start import new_student, read_teachers, with_annotated
 from hyperspan.types import AnnotationScope, Sentence
-from tests.support.models import HARBOUR
+from tests.support.models import HARBOUR, loss_of
 from tests.support.runs import same_result
 
 SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0, "output_dropout": 0.0}
@@ -116,14 +110,15 @@ def test_the_loss_mixes_that_of_the_teacher_with_that_of_gold_mentions(place: Pa
     student, teacher, sentences = models(place, gold_weight=0.25)
     student.eval()
     unlabelled = [Sentence(sentence.tokens) for sentence in sentences[2:]]
-    objective = Distillation(student, [teacher], [])
-    assert objective.readers == [0, 0]
-    part = objective.collate([*sentences[:2], *unlabelled], [True, True, False, False])
-    found = objective.loss(part, None).values
-    gold = student.loss(part.sentences).values
+    objective = TrainingLoss(student, [teacher])
+    assert Teachers(student, [teacher]).readers == [0, 0]
+    given = [*sentences[:2], *unlabelled]
+    part = objective.collate(given, [True, True, False, False])
+    found = objective(part).values
+    gold = loss_of(student, given)
     with torch.no_grad():
         of = partial(SegmentalHypergraph, lengths=part.batch.lengths)
-        taught = of(student(part.batch)).cross_entropy(of(teacher(teacher.collate(part.sentences))))
+        taught = of(student(part.batch)).cross_entropy(of(teacher(teacher.collate(given))))
     torch.testing.assert_close(found[:2], 0.25 * gold[:2] + 0.75 * taught[:2])
     torch.testing.assert_close(found[2:], taught[2:])
 
@@ -139,8 +134,8 @@ def test_labels_that_the_training_data_lack_are_taught_by_the_teacher_alone(plac
     assert with_annotated(plain, known) is plain
 
     def gradient(sentences: Sequence[Sentence], taught: Recognizer) -> torch.Tensor:
-        objective = Distillation(student, [taught], [])
-        loss = objective.loss(objective.collate(list(sentences), [True] * len(sentences)), None).values.sum()
+        objective = TrainingLoss(student, [taught])
+        loss = objective(objective.collate(list(sentences), [True] * len(sentences))).values.sum()
         start = student.get_parameter("scorer.start.bias")  # T → X of all types, then T → I
         return torch.autograd.grad(loss, start)[0].unflatten(0, (-1, len(student.labels)))[0]
 
@@ -186,11 +181,11 @@ def test_a_student_with_vectors_of_its_own_learns_from_the_mean_of_several_teach
 
     teachers, taught = read_teachers(config, "cpu"), load_model(student)
     assert isinstance(taught, Recognizer) and context_of(config) == 9
-    objective = Distillation(taught, teachers, [])
-    assert objective.readers == [0, 1, 2, 1], "those of the same words share a batch"
+    objective = TrainingLoss(taught, teachers)
+    assert Teachers(taught, teachers).readers == [0, 1, 2, 1], "those of the same words share a batch"
     sentences = read_sentences(HARBOUR, config, context=9)[:2]
     part = objective.collate(sentences, [False, False])
-    found = objective.loss(part, None).values
+    found = objective(part).values
     kinds = torch.tensor([teachers[0].labels.index(label) for label in taught.labels])
     scores = [one(one.collate(sentences)).map(lambda tensor: tensor[..., kinds]) for one in teachers]
     of = partial(SegmentalHypergraph, lengths=part.batch.lengths)
@@ -204,16 +199,13 @@ def test_a_student_copies_the_words_of_a_teacher_with_a_pretrained_encoder(
     [teacher] = read_teachers(config, "cpu")
     student = new_student(config, teacher)
     assert not student.vocabulary.transformer and student.vocabulary.words == teacher.vocabulary.words
-    assert Distillation(student, [teacher], []).readers == [0, 1]
+    assert Teachers(student, [teacher]).readers == [0, 1]
 
 
-def test_every_epoch_reads_the_next_sentences(place: Path) -> None:
-    student, teacher, sentences = models(place, sentences=3)
-    objective = Distillation(student, [teacher], sentences)
-    assert [list(objective.unlabelled(epoch)) for epoch in range(2)] == [
-        sentences[:3],
-        [sentences[3], *sentences[:2]],
-    ]
+def test_every_epoch_reads_the_next_sentences() -> None:
+    sentences = read_sentences(HARBOUR)[:4]
+    text = Unlabelled(sentences, 3)
+    assert [text.of_epoch(epoch) for epoch in range(2)] == [sentences[:3], [sentences[3], *sentences[:2]]]
 
 
 def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path) -> None:
@@ -223,19 +215,16 @@ def test_text_is_read_from_files_folders_and_corpora(place: Path, tmp_path: Path
     with lzma.open(tmp_path / "b.txt.xz", "wt", encoding="utf-8") as file:
         file.write(text + "many " * 200)
 
-    def read(path: str) -> list[Sentence]:
-        return read_sentences(path)
-
-    def found(text: Path | str, **more: Any) -> list[Sentence]:
-        return read_unlabelled(settings(place, text=str(text), **more), read)
+    def found(text: Path | str, **more: Any) -> Sequence[Sentence]:
+        return read_unlabelled(settings(place, text=str(text), **more)).sentences
 
     plain = found(place / "all.txt")
     assert len(plain) == len(read_sentences(HARBOUR)) and not any(sentence.mentions for sentence in found(HARBOUR))
-    assert found(tmp_path) == plain * 2  # the long one is left out
+    assert found(tmp_path) == [*plain, *plain]  # the long one is left out
     assert found(place / "all.txt", sentences=1) == plain[:30]  # one an epoch
     first, second = text.split("\n")[:2]
     (tmp_path / "c.txt").write_text(f"{first}\n{second}\n \n{first}\n", encoding="utf-8")
-    around = read_unlabelled(settings(place, text=str(tmp_path / "c.txt")), read, 3)
+    around = read_unlabelled(settings(place, text=str(tmp_path / "c.txt")), context=3).sentences
     assert around[1].before == around[0].tokens[-3:] and around[0].after == around[1].tokens[:3]
     assert around[1].after == around[2].before == (), "a blank line ends a document"
     (tmp_path / "c.txt").unlink()

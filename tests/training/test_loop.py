@@ -31,7 +31,8 @@ from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.training import loop
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent, read_log
-from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores
+from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.run import train
 from hyperspan.training.settings import CorpusFacts, complete
 from tests.support.models import HARBOUR
@@ -111,7 +112,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_keeps_the_last_checkpoint(con
             with torch.no_grad():
                 bias.fill_(float("nan"))
 
-    trainer = Trainer(model, sentences, sentences, tmp_path, [poison])
+    trainer = Trainer(Run(TrainingLoss(model), sentences, sentences), tmp_path, [poison])
     save = trainer.save_checkpoint
     trainer.save_checkpoint = lambda: None if bool(bias.isnan().any()) else save()  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match=r"the loss is nan near step .*lower training\.learning_rate"):
@@ -151,7 +152,8 @@ class ScriptedTrainer(Trainer):
         folder.mkdir(exist_ok=True)
         self.rates: list[float] = []
         """The learning rate of each epoch."""
-        super().__init__(new_model(complete(settings, CorpusFacts.of(given)), given), given, given, folder, [self.note])
+        model = new_model(complete(settings, CorpusFacts.of(given)), given)
+        super().__init__(Run(TrainingLoss(model), given, given), folder, [self.note])
 
     def note(self, event: TrainingEvent) -> None:
         if isinstance(event, EpochFinished):
@@ -159,14 +161,14 @@ class ScriptedTrainer(Trainer):
 
     def run_with(self, scores: Sequence[float], stop: int | None = None) -> None:
         """Runs with these scores of dev, up to a step if one is given."""
-        rest, take = iter(scores), self.optimisation.take_step
+        rest, take = iter(scores), self.optimiser.take_step
 
         def take_or_stop(*given: object) -> torch.Tensor:
             if self.step == stop:
                 raise KeyboardInterrupt
             return take(*given)  # type: ignore[arg-type]
 
-        self.optimisation.take_step = take_or_stop  # type: ignore[method-assign]
+        self.optimiser.take_step = take_or_stop  # type: ignore[method-assign]
         with pytest.MonkeyPatch.context() as patch, nullcontext() if stop is None else pytest.raises(KeyboardInterrupt):
             patch.setattr(loop, "dev_scores", lambda *_: {"precision": 0.5, "recall": 0.5, "f1": next(rest)})
             self.run()
@@ -258,12 +260,12 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
             "training.epochs=5",
         ]
     )
-    trainer = Trainer(new_model(settings, sentences), sentences, [], tmp_path)
-    trainer.optimisation.steps_per_epoch = 2
+    trainer = Trainer(Run(TrainingLoss(new_model(settings, sentences)), sentences), tmp_path)
+    trainer.optimiser.steps_per_epoch = 2
     rates = []
     for step in (1, 2, 4, 6, 8):
-        trainer.optimisation.step = step
-        rates.append(trainer.optimisation.learning_rate())
+        trainer.optimiser.step = step
+        rates.append(trainer.optimiser.learning_rate())
     assert rates == pytest.approx(expected, abs=1e-4)
 
 

@@ -15,7 +15,8 @@ from hyperspan.nn import MODELS, new_model
 from hyperspan.training.curve import learning_curve
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import read_log
-from hyperspan.training.loop import CHECKPOINT, Trainer
+from hyperspan.training.loop import CHECKPOINT, Run, Trainer
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.run import train
 from tests.support.models import HARBOUR
 
@@ -42,11 +43,11 @@ def test_the_gradient_of_a_batch_is_that_of_its_parts(
     found = []
     for size in (0, 1, 3):
         chosen = Config.read(config, [*changes, f"training.micro_batch_size={size}"])
-        trainer = Trainer(new_model(chosen, sentences).train(), sentences, [], tmp_path)
+        trainer = Trainer(Run(TrainingLoss(new_model(chosen, sentences).train()), sentences), tmp_path)
         sums = trainer.take_step(sentences[:7])
         gradients = {
             n: p.grad
-            for n, p in zip(trainer.optimisation.names, trainer.optimisation.parameters, strict=True)
+            for n, p in zip(trainer.optimiser.names, trainer.optimiser.parameters, strict=True)
             if p.grad is not None
         }
         places = {gradient.data_ptr() for gradient in gradients.values()}

@@ -20,6 +20,7 @@ from hyperspan.training.data_checks import data_notes
 from hyperspan.training.events import DataNote
 from hyperspan.training.loop import mention_counts
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED
+from tests.support.models import loss_of
 
 QUICK = [
     "words.dimension=4",
@@ -65,13 +66,13 @@ def test_training_refuses_a_file_in_which_nothing_is_annotated(tmp_path: Path) -
 def test_every_mark_changes_loss_and_fingerprint() -> None:
     given = [FULL, SURE, TYPES, REGION, evolve(SURE, forbidden=[]), evolve(REGION, annotated=None)]
     model = new_model(Config().override(QUICK), [FULL]).eval()
-    assert len({round(model.loss([one]).values.item(), 4) for one in given}) == len(given)
+    assert len({round(loss_of(model, [one]).item(), 4) for one in given}) == len(given)
     assert len({fingerprint([one]) for one in given}) == len(given)
-    assert model.loss([NOTHING]).values.tolist() == [0.0]
+    assert loss_of(model, [NOTHING]).tolist() == [0.0]
     in_two = Mention(1, 4, ANY_LABEL, fragments=((1, 2), (3, 4)))
-    assert model.loss([evolve(NOTHING, forbidden=[in_two])]).values.tolist() == [0.0], "its span may be a mention"
-    together = model.loss(given).values.tolist()
-    assert together == pytest.approx([model.loss([one]).values.item() for one in given], rel=1e-5)
+    assert loss_of(model, [evolve(NOTHING, forbidden=[in_two])]).tolist() == [0.0], "its span may be a mention"
+    together = loss_of(model, given).tolist()
+    assert together == pytest.approx([loss_of(model, [one]).item() for one in given], rel=1e-5)
 
 
 def test_the_rate_keeps_unknown_mentions_from_being_free() -> None:
@@ -80,8 +81,8 @@ def test_the_rate_keeps_unknown_mentions_from_being_free() -> None:
     assert rates is not None
     np.testing.assert_allclose(rates.rates, [1 / 5, 2 / 10, 2.0])
     model = new_model(config, [FULL]).eval()
-    assert model.loss([NOTHING], rates=rates).values.item() > 1
-    assert model.loss([FULL], rates=rates).values.tolist() == model.loss([FULL]).values.tolist()
+    assert loss_of(model, [NOTHING], rates=rates).item() > 1
+    assert loss_of(model, [FULL], rates=rates).tolist() == loss_of(model, [FULL]).tolist()
     unknown = expected_rates(config, ("FAC", "GPE", "PER"), [Sentence(WORDS)])
     assert unknown is not None and np.isnan(unknown.rates).tolist() == [True, True, False]
     assert expected_rates(config.override(["partial.rate_weight=0"]), ("PER",), [FULL]) is None

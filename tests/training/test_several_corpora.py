@@ -21,12 +21,12 @@ from hyperspan.nn.compact import compact
 from hyperspan.nn.validation import validate
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.training.data import check_annotated, check_declared, read_dev, read_sentences, read_train
-from hyperspan.training.distillation import Distillation
 from hyperspan.training.loop import mention_counts
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.run import check_files, train
 from hyperspan.training.tuning import best_temperature, best_value
 from hyperspan.types import AnnotationScope, Mention, Sentence
-from tests.support.models import HARBOUR
+from tests.support.models import HARBOUR, loss_of
 from tests.support.runs import same_result
 
 SMALL = ["encoder.hidden=8", "encoder.span_hidden=8", "words.dimension=8", "words.vectors=", "training.start="]
@@ -107,10 +107,10 @@ def test_losses_of_types_add_up(place: Path, kind: str) -> None:
             Sentence(s.tokens, of_labels(s, a).mentions, annotated=AnnotationScope(a))
             for s, a in zip(sentences, annotated, strict=True)
         ]
-        return model.loss(given).values
+        return loss_of(model, given)
 
     together = loss(some) + loss([frozenset(model.labels) - labels for labels in some])
-    torch.testing.assert_close(together, model.loss(sentences).values)
+    torch.testing.assert_close(together, loss_of(model, sentences))
     assert loss(some)[2] == 0
 
 
@@ -133,14 +133,14 @@ def test_a_student_learns_other_types_from_its_teacher_alone() -> None:
         Config().override([*QUICK, "training.seed=2", "distillation.gold_weight=0.25"]), sentences
     ).eval()
     assert isinstance(teacher, Recognizer) and isinstance(student, Recognizer)
-    objective = Distillation(student, [teacher], [])
+    objective = TrainingLoss(student, [teacher])
 
     def loss(annotated: set[str], labelled: bool = True) -> torch.Tensor:
         given = [
             Sentence(s.tokens, of_labels(s, annotated).mentions, annotated=AnnotationScope(annotated))
             for s in sentences
         ]
-        return objective.loss(objective.collate(given, [labelled] * 3), None).values
+        return objective(objective.collate(given, [labelled] * 3)).values
 
     everything = set(student.labels)
     torch.testing.assert_close(loss(set()), loss(everything, labelled=False))

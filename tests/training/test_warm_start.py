@@ -22,10 +22,11 @@ from hyperspan.nn.validation import validate
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
-from hyperspan.training.loop import Trainer, dev_scores
+from hyperspan.training.loop import Run, Trainer, dev_scores
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.run import train
 from hyperspan.training.settings import following
-from hyperspan.training.warm_start import WarmStart, learnt_parameters, new_warm_model, resemblance
+from hyperspan.training.start import WarmStart, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR
 from tests.support.runs import same_result, train_command
@@ -221,7 +222,7 @@ def test_learnt_parameters_have_a_learning_rate_of_their_own(tmp_path: Path) -> 
     for sentences, of_labels in ((OTHERS, 0.01), (read_sentences(HARBOUR), 0.002)):
         model = started(start.model, *rates, sentences=sentences)
         learnt = learnt_parameters(model, start)
-        groups = Trainer(model, sentences, [], tmp_path, learnt=learnt).optimisation.groups
+        groups = Trainer(Run(TrainingLoss(model), sentences, learnt=learnt), tmp_path).optimiser.groups
         found = {name: options for options, group in groups.items() for name in group}
         assert found["model.encoder.words.trained"] == (0.002, 0.0)
         assert found["model.encoder.spans.inputs"] == (0.002, 0.1)

@@ -22,12 +22,10 @@ from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.annotation import gold_of, marks_of
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
-from hyperspan.nn.language_model import LanguageModelLoss
 from hyperspan.nn.outputs import WeightColumns
 from hyperspan.runtime.interface import InferenceModel
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.text.tokens import Tokenizer
@@ -147,41 +145,15 @@ class Model(nn.Module, InferenceModel):
         annotated."""
         return marks_of(sentences, self.vocabulary.labels, discontinuous=self.discontinuous)
 
-    def loss(
-        self,
-        sentences: Sequence[Sentence],
-        lm_loss: LanguageModelLoss | None = None,
-        batch: Batch | None = None,
-        rates: ExpectedRates | None = None,
-    ) -> Loss:
-        """The training loss of each sentence; `lm_loss` adds that of a language model.
+    def score(self, words: Tensor, batch: Batch) -> Any:
+        """(N, …), the encoded words -> what the loss is a function of: the words, or the scores of a scorer."""
+        return words
 
-        `batch` holds the collated sentences, if available; `rates` the expected mention rates of partially annotated
-        sentences.
-        """
-        batch = batch or self.collate(sentences)
-        layers = self.encoder(batch)
-        gold, marks = [self.gold(s) for s in sentences], self.marks(sentences)
-        if marks is None:
-            loss = self.loss_of(layers[-1], gold, batch)
-        else:
-            loss = self.loss_of_partial(layers[-1], gold, batch, marks, rates)
-        if lm_loss is None:
-            return loss
-        return loss._replace(values=loss.values + self.config.training.lm_loss_weight * lm_loss(layers[0], batch))
-
-    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        """(N, …), the encoded words, and the gold mentions of each sentence -> its loss."""
+    def loss_of(self, scores: Any, /, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        """What :meth:`score` returns, and the gold mentions of each sentence -> its loss."""
         raise NotImplementedError
 
-    def loss_of_partial(
-        self,
-        words: Tensor,
-        gold: Sequence[set[Mention]],
-        batch: Batch,
-        marks: PartialMarks,
-        rates: ExpectedRates | None = None,
-    ) -> Loss:
+    def loss_of_partial(self, scores: Any, /, gold: Sequence[set[Mention]], batch: Batch, marks: PartialMarks) -> Loss:
         """The loss of partially annotated sentences, for models that can learn from them."""
         raise NotImplementedError
 

@@ -18,7 +18,6 @@ from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.expected_rates import ExpectedRates
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention, MentionSet
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -91,22 +90,11 @@ class Recognizer(Model):
             scores = self.scorer.add_discontinuous_bias(scores, discontinuous_bias / temperature)
         return scores
 
-    def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
-        return self.scorer.loss(self.score(words, batch), gold, batch.lengths)
+    def loss_of(self, scores: Any, /, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
+        return self.scorer.loss(scores, gold, batch.lengths)
 
-    def loss_of_partial(
-        self,
-        words: Tensor,
-        gold: Sequence[set[Mention]],
-        batch: Batch,
-        marks: PartialMarks,
-        rates: ExpectedRates | None = None,
-    ) -> Loss:
-        scores = self.score(words, batch)
-        loss = self.scorer.loss(scores, gold, batch.lengths, marks)
-        if rates is None:
-            return loss
-        return loss._replace(values=loss.values + rates.penalty(self.scorer.distribution(scores, batch.lengths), marks))
+    def loss_of_partial(self, scores: Any, /, gold: Sequence[set[Mention]], batch: Batch, marks: PartialMarks) -> Loss:
+        return self.scorer.loss(scores, gold, batch.lengths, marks)
 
     def weight_columns(self) -> list[WeightColumns]:
         return self.scorer.weight_columns()

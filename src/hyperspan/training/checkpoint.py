@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -27,8 +27,6 @@ from hyperspan.types import Mention, Sentence
 
 CHECKPOINT = "checkpoint.safetensors"
 """The file name in the folder of a run."""
-NUMBER = "#"
-"""The name suffix of entries that were numbers, not tensors."""
 
 
 @contextmanager
@@ -43,32 +41,6 @@ def while_there_is_room(folder: Path) -> Iterator[None]:
         raise TrainingError(
             f"{folder} has no room for what training writes ({error.strerror}), and its files are unharmed; make room, and {hint}"
         ) from None
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """The optimizer's state by parameter name; numbers are marked as such."""
-    tensors: dict[str, Tensor] = {}
-    for index, state in optimizer.state_dict()["state"].items():
-        for key, value in state.items():
-            if isinstance(value, (int, float)):
-                tensors[f"optimizer/{names[index]}/{key}{NUMBER}"] = torch.tensor(value, dtype=torch.float64)
-            elif isinstance(value, Tensor):
-                tensors[f"optimizer/{names[index]}/{key}"] = value
-    return tensors
-
-
-def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
-    """Restore the state that :func:`optimizer_tensors` saved."""
-    states: dict[int, dict[str, Any]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer/"):
-            parameter, key = name.removeprefix("optimizer/").rsplit("/", 1)
-            index = names.index(parameter)
-            if key.endswith(NUMBER):  # not cast to the type of the parameter, as tensors are
-                states.setdefault(index, {})[key.removesuffix(NUMBER)] = tensor.item()
-            else:
-                states.setdefault(index, {})[key] = tensor.clone()
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
 def settings_of(checkpoint: Path) -> dict[str, Any]:
@@ -113,8 +85,12 @@ def fingerprint_of_built(model: nn.Module, vocabulary: Vocabulary) -> str:
     known["transformer"] = known["transformer"].get("tokenizer")
     digest = hashlib.sha256(json.dumps(known).encode())
     learning = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    for name, tensor in model.state_dict().items():
-        if name not in learning:
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+    add_tensors(digest, {name: tensor for name, tensor in model.state_dict().items() if name not in learning})
     return digest.hexdigest()
+
+
+def add_tensors(digest: hashlib._Hash, tensors: Mapping[str, Tensor]) -> None:
+    """Add the names and the bytes of tensors to a digest."""
+    for name, tensor in tensors.items():
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())

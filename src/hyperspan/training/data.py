@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from pathlib import Path
 
 import numpy as np
 from attrs import evolve
@@ -14,15 +18,18 @@ from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
+from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
 from hyperspan.nn.abilities import Abilities
 from hyperspan.plugins import MODELS
-from hyperspan.structures.expected_rates import ExpectedRates
-from hyperspan.text.sentences import texts, with_context
+from hyperspan.runtime.folders import folder_of
+from hyperspan.text.sentences import iter_sentences, texts, with_context
 from hyperspan.text.tokens import Tokenizer
-from hyperspan.training.distillation import context_of
+from hyperspan.training.loss import ExpectedRates
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence
 
 DEFAULTS = Config()
+LONGEST = 150
+"""The maximum length of unlabelled sentences in words; longer ones are mostly tables and lists."""
 
 
 @dataclass(frozen=True)
@@ -260,3 +267,88 @@ def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems)
         return document
     blank = with_sentences(evolve(document, mentions=()), problems, tokenizer)
     return evolve(document, sentences=blank.sentences)
+
+
+# -- unlabelled text --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """The unlabelled sentences that a student reads besides the training sentences."""
+
+    sentences: Sequence[Sentence] = ()
+    portion: int = 0
+    """How many of them each epoch reads."""
+    digest: str = ""
+    """A digest of all text, not of the sentences: more epochs read more of them."""
+
+    def of_epoch(self, epoch: int) -> list[Sentence]:
+        """Every epoch reads the next sentences, and starts over at the end."""
+        count = len(self.sentences)
+        return [self.sentences[(epoch * self.portion + place) % count] for place in range(self.portion if count else 0)]
+
+
+NO_TEXT = Unlabelled()
+
+
+def context_of(config: Config) -> int:
+    """The largest document context, in words, that a model or one of its teachers reads."""
+    teachers = (Config.of_model(folder_of(name)) for name in config.distillation.teachers)
+    return max(given.transformer.context if given.transformer.name else 0 for given in (config, *teachers))
+
+
+def read_unlabelled(config: Config, problems: Problems | None = None, context: int | None = None) -> Unlabelled:
+    """Read as many unlabelled sentences as all epochs need, without empty or overlong ones.
+
+    `context` is the number of context words around each sentence, by default the largest that a model or a teacher
+    reads.
+    """
+    if not config.distillation.text:
+        return NO_TEXT
+    path, needed = Path(config.distillation.text), config.distillation.sentences * config.training.epochs or None
+    words = context_of(config) if context is None else context
+    sentences = chain.from_iterable(_sentences_of(file, config, problems, words) for file in _parts(path))
+    found = list(islice((sentence for sentence in sentences if 0 < len(sentence) <= LONGEST), needed))
+    if not found:
+        raise InputError(f"{path} holds no sentences; name a file of text in distillation.text")
+    return Unlabelled(found, config.distillation.sentences or len(found), digest_of_text(config))
+
+
+def digest_of_text(config: Config) -> str:
+    """A digest of the files' bytes, independent of their names."""
+    digest = hashlib.sha256()
+    for part in _parts(Path(config.distillation.text)):
+        for path in sorted(part.rglob("*")) if part.is_dir() else [part]:
+            if path.is_file():
+                with path.open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _parts(path: Path) -> list[Path]:
+    """The text files of a folder; a file, or a folder without text files (perhaps a corpus), is one part."""
+    files = sorted(file for file in path.iterdir() if file.name.endswith(TEXT_SUFFIXES)) if path.is_dir() else []
+    return files or [path]
+
+
+def _sentences_of(file: Path, config: Config, problems: Problems | None, context: int) -> Iterator[Sentence]:
+    if not file.name.endswith(TEXT_SUFFIXES):
+        for one in read_sentences(str(file), config, problems, gold_known=False, context=context):
+            yield Sentence(one.tokens, tags=one.tags, before=one.before, after=one.after)
+        return
+    tokenizer = Tokenizer(config.model.tokenizer)
+    try:
+        with open_text(file) as lines:
+            for written, document in groupby(lines, lambda line: not line.isspace()):
+                if written:
+                    yield from with_context(_sentences_in(document, tokenizer), context)
+    except TEXT_ERRORS as error:
+        raise InputError(
+            f"{file} cannot be read as text in UTF-8 ({error}); name another file in distillation.text"
+        ) from None
+
+
+def _sentences_in(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[Sentence]:
+    """The sentences of a document's lines."""
+    for line in lines:
+        yield from (Sentence(map(sys.intern, sentence.tokens)) for sentence in iter_sentences(line, tokenizer))

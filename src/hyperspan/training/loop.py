@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -34,40 +35,46 @@ from hyperspan.training.checkpoint import (
     fingerprint,
     fingerprint_of_built,
 )
+from hyperspan.training.data import NO_TEXT, Unlabelled
 from hyperspan.training.events import EpochFinished, Listener, RunEnded, RunStarted, StepsTaken, TrainingEvent
-from hyperspan.training.objectives import GoldObjective, MicroBatch, Objective
-from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters, Optimisation, mixed_seed
+from hyperspan.training.loss import MicroBatch, TrainingLoss
+from hyperspan.training.optimiser import NOTHING_LEARNT, LearntParameters, Optimiser, mixed_seed
 from hyperspan.types import Sentence, trusted_mention
 
 CHECKPOINT_SECONDS = 600.0
 """Seconds between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
 
 
+@dataclass(frozen=True)
+class Run:
+    """What is trained, on what: :func:`hyperspan.training.run.prepare` makes it from a configuration."""
+
+    loss: TrainingLoss
+    train: Sequence[Sentence]
+    dev: Sequence[Sentence] = ()
+    unlabelled: Unlabelled = NO_TEXT
+    learnt: LearntParameters = NOTHING_LEARNT
+    """The parameters that come from a trained model."""
+
+    @property
+    def model(self) -> Model:
+        """The model, whose parameters the loss trains."""
+        return self.loss.model
+
+
 class Trainer:
     """Trains a model and keeps its best version, by F1 on dev, in a folder."""
 
-    def __init__(
-        self,
-        model: Model,
-        train: Sequence[Sentence],
-        dev: Sequence[Sentence],
-        folder: Path,
-        listeners: Sequence[Listener] = (),
-        objective: Objective | None = None,
-        learnt: LearntParameters = NOTHING_LEARNT,
-    ):
-        self.model, self.train_sentences, self.dev_sentences = model, train, dev
-        self.folder, self.listeners = folder, listeners
-        self.config = model.config.training
-        self.objective = objective or GoldObjective(model)
-        self.examples = [*train, *self.objective.unlabelled(0)]
+    def __init__(self, run: Run, folder: Path, listeners: Sequence[Listener] = ()):
+        self.given, self.model, self.folder, self.listeners = run, run.model, folder, listeners
+        self.config = self.model.config.training
+        self.examples = [*run.train, *run.unlabelled.of_epoch(0)]
         """The sentences of the epoch: first the training sentences, then the unlabelled ones."""
         self.lengths = [len(sentence) for sentence in self.examples]
-        self.data = fingerprint([*train, *dev]) + self.objective.fingerprint()
-        self.start = learnt.fingerprint
+        self.data = fingerprint([*run.train, *run.dev]) + run.unlabelled.digest + run.loss.fingerprint()
         steps = math.ceil(len(self.examples) / self.config.batch_size)
-        self.optimisation = Optimisation(model, self.objective, steps, learnt)
-        self.built = fingerprint_of_built(model, model.vocabulary)
+        self.optimiser = Optimiser(run.loss, steps, run.learnt)
+        self.built = fingerprint_of_built(self.model, self.model.vocabulary)
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
         self.stale_scores = 0
@@ -80,7 +87,7 @@ class Trainer:
     @property
     def step(self) -> int:
         """The number of steps taken."""
-        return self.optimisation.step
+        return self.optimiser.step
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -106,11 +113,11 @@ class Trainer:
     @property
     def reductions(self) -> int:
         """How often the schedule `plateau` has lowered the learning rate."""
-        return self.optimisation.reductions
+        return self.optimiser.reductions
 
     @reductions.setter
     def reductions(self, times: int) -> None:
-        self.optimisation.reductions = times
+        self.optimiser.reductions = times
 
     @property
     def _ending(self) -> Literal["", "patience", "plateau"]:
@@ -129,14 +136,14 @@ class Trainer:
 
     def _run_epoch(self) -> None:
         began, words = time.monotonic(), 0
-        self.examples = [*self.train_sentences, *self.objective.unlabelled(self.epoch)]
+        self.examples = [*self.given.train, *self.given.unlabelled.of_epoch(self.epoch)]
         self.lengths = [len(sentence) for sentence in self.examples]
         self.model.train()
         batches = list(shuffled_batches(self.lengths, self.config.batch_size, mixed_seed(self.config.seed, self.epoch)))
         losses: list[Tensor] = []
-        done = self.step - self.epoch * self.optimisation.steps_per_epoch
+        done = self.step - self.epoch * self.optimiser.steps_per_epoch
         for index, (sentences, parts) in enumerate(self.prepared(batches[done:]), done):
-            losses.append(self.optimisation.take_step(parts, len(sentences)))
+            losses.append(self.optimiser.take_step(parts, len(sentences)))
             words += sum(map(len, sentences))
             if len(losses) == 20:  # reading a loss makes a GPU wait
                 self._add_losses(losses)
@@ -148,7 +155,7 @@ class Trainer:
                         step=self.step,
                         loss=self.loss_sum / seen,
                         words_per_second=speed,
-                        learning_rate=self.optimisation.learning_rate(),
+                        learning_rate=self.optimiser.learning_rate(),
                     )
                 )
             if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
@@ -175,24 +182,24 @@ class Trainer:
 
     def _prepare(self, batch: Sequence[int]) -> tuple[list[Sentence], list[MicroBatch]]:
         sentences = [self.examples[index] for index in batch]
-        return sentences, self.micro_batches(sentences, [index < len(self.train_sentences) for index in batch])
+        return sentences, self.micro_batches(sentences, [index < len(self.given.train) for index in batch])
 
     def micro_batches(self, sentences: Sequence[Sentence], labelled: Sequence[bool]) -> list[MicroBatch]:
         """A batch in micro-batches that fit in memory."""
         places = list(range(len(sentences)))
         return [
-            self.objective.collate([sentences[i] for i in part], [labelled[i] for i in part])
+            self.given.loss.collate([sentences[i] for i in part], [labelled[i] for i in part])
             for part in split_evenly(places, self.config.micro_batch_size or len(places))
         ]
 
     def take_step(self, sentences: Sequence[Sentence]) -> Tensor:
         """One update on these training sentences."""
-        return self.optimisation.take_step(self.micro_batches(sentences, [True] * len(sentences)), len(sentences))
+        return self.optimiser.take_step(self.micro_batches(sentences, [True] * len(sentences)), len(sentences))
 
     def _finish_epoch(self, speed: float, began: float) -> None:
         scores = None
         best = False
-        learning_rate = self.optimisation.learning_rate()
+        learning_rate = self.optimiser.learning_rate()
         if self._is_scored(self.epoch):
             scores, best = self._evaluate()
         loss, self.loss_sum = self.loss_sum / len(self.examples), 0.0
@@ -214,8 +221,8 @@ class Trainer:
 
     def _evaluate(self) -> tuple[dict[str, float] | None, bool]:
         """The dev scores, if any, and whether this is the best model so far; the best is saved."""
-        with self.optimisation.averaged():
-            scores = dev_scores(self.model, self.dev_sentences) if self.dev_sentences else None
+        with self.optimiser.averaged():
+            scores = dev_scores(self.model, self.given.dev) if self.given.dev else None
             best = scores is None or self.best_f1 is None or scores["f1"] > self.best_f1
             if best:
                 self.best_epoch, self.best_f1 = self.epoch, scores["f1"] if scores else None
@@ -254,11 +261,11 @@ class Trainer:
 
     def save_checkpoint(self) -> None:
         """Write all state, so that `resume` continues from here."""
-        if not self.optimisation.is_finite():
+        if not self.optimiser.is_finite():
             self._give_up("a parameter is no longer a number")
         state = self._progress() | {"config": self.model.config.to_toml(), "data": self.data, "built": self.built}
-        state |= {"start": self.start} if self.start else {}
-        write_tensors(self.optimisation.tensors(), self.folder / CHECKPOINT, state)
+        state |= {"start": self.given.learnt.fingerprint} if self.given.learnt.fingerprint else {}
+        write_tensors(self.optimiser.tensors(), self.folder / CHECKPOINT, state)
         self.saved = time.monotonic()
 
     def _progress(self) -> dict[str, Any]:
@@ -286,7 +293,7 @@ class Trainer:
             raise InputError(
                 f"{self.folder} was trained on other sentences; resume it with the data it was begun with, or use another folder"
             )
-        if state.pop("start", "") != self.start:
+        if state.pop("start", "") != self.given.learnt.fingerprint:
             raise InputError(
                 f"{self.folder} was begun from another model than training.start names, or that has changed meanwhile; resume it with "
                 "the model it was begun from, or use another folder"
@@ -295,12 +302,12 @@ class Trainer:
             raise InputError(
                 f"{self.folder} was trained with another {changed}; resume it with the configuration it was begun with, or use another folder"
             )
-        if state.pop("built", self.built) != self.built or not self.optimisation.fits(tensors):
+        if state.pop("built", self.built) != self.built or not self.optimiser.fits(tensors):
             raise InputError(
                 f"{self.folder / CHECKPOINT} holds other parameters than the model has, as when the content of words.vectors, "
                 "handcrafted.clusters or transformer.name has changed meanwhile; resume it with the files it was begun with, or use another folder"
             )
-        self.optimisation.restore(tensors, state.pop("step"))
+        self.optimiser.restore(tensors, state.pop("step"))
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -309,7 +316,7 @@ class Trainer:
     def _started(self) -> RunStarted:
         return RunStarted(
             epochs=self.config.epochs,
-            steps=self.config.epochs * self.optimisation.steps_per_epoch,
+            steps=self.config.epochs * self.optimiser.steps_per_epoch,
             parameters=sum(p.numel() for p in self.model.parameters()),
             model=self.model.config.model.kind,
             sentences=len(self.examples),

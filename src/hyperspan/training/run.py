@@ -16,7 +16,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.intervals import Confidence, confidence
-from hyperspan.nn import Model, Recognizer, load_model, new_model, save_model
+from hyperspan.nn import Model, load_model, save_model
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.nn.hub import check_pretrained
 from hyperspan.nn.validation import check_start, check_warm_start, validate
@@ -29,20 +29,10 @@ from hyperspan.training.data import (
     check_declared,
     expected_rates,
     read_data,
-    read_sentences,
+    read_unlabelled,
     teaches,
 )
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
-from hyperspan.training.distillation import (
-    Distillation,
-    check_labels_known,
-    context_of,
-    digest_of_text,
-    new_student,
-    read_teachers,
-    read_unlabelled,
-    with_annotated,
-)
 from hyperspan.training.events import (
     DataNote,
     JsonLinesLog,
@@ -53,13 +43,12 @@ from hyperspan.training.events import (
     require_tensorboard,
 )
 from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
-from hyperspan.training.loop import CHECKPOINT, Trainer, dev_scores, mention_counts
+from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores, mention_counts
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.model_card import RunFacts, write_cards
-from hyperspan.training.objectives import GoldObjective, Objective
-from hyperspan.training.optimisation import NOTHING_LEARNT, LearntParameters
 from hyperspan.training.settings import CorpusFacts, as_text_is_read, complete, typical, untuned, usual_steps
+from hyperspan.training.start import begin
 from hyperspan.training.tuning import tune
-from hyperspan.training.warm_start import learnt_parameters, new_warm_model, read_start
 from hyperspan.types import Sentence
 
 LOG = "log.jsonl"
@@ -131,9 +120,9 @@ def train(
         if place.type == "cuda":
             torch.set_float32_matmul_precision("high")
         check_start_stays(config, folder)
-        model, train, dev, objective, learnt = _read(config, place, listeners, data)
+        prepared = prepare(config, data, place, listeners)
         with while_there_is_room(folder):
-            trainer = Trainer(model, train, dev, folder, listeners, objective, learnt)
+            trainer = Trainer(prepared, folder, listeners)
             if resume:
                 trainer.resume()
             trainer.listeners = [*_logs(folder, trainer.epoch, tensorboard), *listeners]
@@ -174,10 +163,13 @@ def _teaching(sentences: Sequence[Sentence], config: Config, problems: Problems)
     return found
 
 
-def _read(
-    config: Config, place: torch.device, listeners: Sequence[Listener], data: TrainingData | None
-) -> tuple[Model, Sequence[Sentence], Sequence[Sentence], Objective, LearntParameters]:
-    """The model to train, its training and dev sentences, its objective, and the parameters it has already learnt."""
+def prepare(
+    config: Config,
+    data: TrainingData | None = None,
+    place: torch.device | str = "cpu",
+    listeners: Sequence[Listener] = (),
+) -> Run:
+    """Read the data of a configuration, complete its settings, and make the model and the loss of a run."""
     problems = Problems()
     from_corpora = data is None
     if from_corpora:
@@ -201,50 +193,20 @@ def _read(
     choices = config.values(left)
     if not config.training.start:
         choices.pop("training.start_learning_rate", None)
-    start = read_start(config) if config.training.start else None
     for listener in listeners if choices else ():
         listener(SettingsChosen(corpus.sentences, corpus.english, choices))
-    teachers = read_teachers(config, place)
-    check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teachers)
-    if teachers and config.distillation.copy_embeddings:
-        model: Model = new_student(config, teachers[0])
-        train = with_annotated(train, model.labels)
-    elif start is not None:
-        model = new_warm_model(config, start.model, train)
-    else:
-        model = new_model(config, train)
-    check_lengths(model, train)
-    model = model.to(place)
-    objective = (
-        _distillation(model, teachers, problems)
-        if teachers
-        else GoldObjective(model, expected_rates(config, model.labels, dev))
-    )
+    new = begin(config, train, place)
+    check_lengths(new.model, new.train)
+    unlabelled = read_unlabelled(config, problems)
+    rates = None if new.teachers else expected_rates(config, new.model.labels, dev)
     notes = [f"{times:,} × {what}" for what, times in problems.notes.items()]
     if corpus.sentences < len(train):
         notes.append(f"{counted(corpus.sentences, 'sentence')}, some more than once: an epoch reads {len(train):,}")
-    learnt = NOTHING_LEARNT
-    if start is not None:
-        assert isinstance(model, Recognizer), "validate lets only such models start from others"
-        learnt = learnt_parameters(model, start)
-        notes.append(start.describe(model, train))
-    for text in (*notes, *offset_notes(problems, train, dev), *data_notes(model, train, dev)):
+    notes += new.notes
+    for text in (*notes, *offset_notes(problems, new.train, dev), *data_notes(new.model, new.train, dev)):
         for listener in listeners:
             listener(DataNote(text))
-    return model, train, dev, objective, learnt
-
-
-def _distillation(model: Model, teachers: Sequence[Recognizer], problems: Problems) -> Distillation:
-    """The objective of a student, with the unlabelled sentences that it reads."""
-    assert isinstance(model, Recognizer), "validate lets only such models have a teacher"
-    config, context = model.config, context_of(model.config)
-
-    def read(path: str) -> list[Sentence]:
-        return read_sentences(path, config, problems, gold_known=False, context=context)
-
-    if not config.distillation.text:
-        return Distillation(model, teachers, [])
-    return Distillation(model, teachers, read_unlabelled(config, read, context), digest_of_text(config))
+    return Run(TrainingLoss(new.model, new.teachers, rates), new.train, dev, unlabelled, new.learnt)
 
 
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
@@ -261,8 +223,8 @@ def _adviser(trainer: Trainer) -> Adviser:
 
     If dev has no label of the model, a note has already reported it, and no setting would help.
     """
-    train, config = trainer.train_sentences, trainer.model.config
-    in_dev = {mention.label for sentence in trainer.dev_sentences for mention in sentence.mentions}
+    train, config = trainer.given.train, trainer.model.config
+    in_dev = {mention.label for sentence in trainer.given.dev for mention in sentence.mentions}
     listeners = () if in_dev.isdisjoint(trainer.model.labels) else trainer.listeners
     epochs = [event for event in read_log(trainer.folder / LOG) if event["event"] == "epoch" and event["dev"]]
     before = [EpochScore(event["epoch"], event["dev"]["f1"]) for event in epochs]
@@ -272,7 +234,7 @@ def _adviser(trainer: Trainer) -> Adviser:
 
 def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingResult:
     """Complete the folder of a finished run, and return how good its model is."""
-    folder, dev = trainer.folder, trainer.dev_sentences
+    folder, dev = trainer.folder, trainer.given.dev
     model = load_model(folder, trainer.model.device)
     best = sure = None
     if dev:
@@ -281,9 +243,9 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingRes
         scores, sure = Score.total(counts).by_measure, confidence(counts)
         best = scores["f1"]
         save_model(model, folder)
-        adviser.finish(scores, _train_f1(model, trainer.train_sentences, len(dev)) if best < GOOD else None)
+        adviser.finish(scores, _train_f1(model, trainer.given.train, len(dev)) if best < GOOD else None)
     seconds = sum(event["seconds"] for event in read_log(folder / LOG) if event["event"] == "epoch")
-    facts = RunFacts(best, trainer.best_epoch, trainer.train_sentences, dev, seconds)
+    facts = RunFacts(best, trainer.best_epoch, trainer.given.train, dev, seconds)
     write_cards(model, folder, facts, force=force)
     return TrainingResult(folder, best, sure)
 

@@ -20,6 +20,7 @@ from hyperspan.nn import Recognizer, load_model, new_model
 from hyperspan.nn.folders import save_model
 from hyperspan.structures import EdgeScores, negative_log_likelihood
 from hyperspan.structures.losses import Loss
+from hyperspan.training.loss import TrainingLoss
 from hyperspan.types import Document, Mention, Sentence
 from tests.experiments.support import SMALL, make_corpus
 from tests.structures.brute_force import BruteForce, all_mentions, all_sets, arrays
@@ -92,7 +93,8 @@ def test_only_sentences_with_an_ignored_start_have_another_loss() -> None:
     wide, both = Mention(0, 4, "X"), [Mention(0, 4, "X"), Mention(0, 1, "X"), Mention(2, 4, "X")]
     sentences = [Sentence(words, [wide]), Sentence(words, both), Sentence(words)]
     models = [new_model(small(kind=kind, max_width=2), sentences).eval() for kind in ("segmental", IGNORES_WIDE_STARTS)]
-    plain, ignoring = (model.loss(sentences) for model in models)
+    losses = [TrainingLoss(model) for model in models]
+    plain, ignoring = (loss(loss.collate(sentences)) for loss in losses)
     assert (plain.values == ignoring.values).tolist() == [False, True, True]
     assert ignoring.values[0] < plain.values[0] and ignoring.unrepresentable == (1, 1, 0)
 

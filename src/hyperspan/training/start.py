@@ -1,8 +1,10 @@
-"""Warm starts: initialise a new model from a trained one, for other words and other labels.
+"""How a new model begins: with random parameters, from a trained model, or with the words of its teacher.
 
-The encoder is copied, with the user's words and characters added. Before the first step it computes the same output,
-because new symbols start as copies of the unknown symbol. Labels with the same name keep their weights; new ones start
-as a mean of the labels that the trained model finds at their mentions.
+*Warm start*: the encoder of a trained model is copied, with the user's words and characters added. Before the first
+step it computes the same output, because new symbols start as copies of the unknown symbol. Labels with the same
+name keep their weights; new ones start as a mean of the labels that the trained model finds at their mentions.
+
+*Student*: a model with a teacher may copy its vocabulary, word vectors and character encoder.
 """
 
 from __future__ import annotations
@@ -12,24 +14,58 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from attrs import evolve
 from torch import Tensor
 
 from hyperspan.config import Config
-from hyperspan.nn import Recognizer, load_model
+from hyperspan.errors import InputError
+from hyperspan.nn import Model, Recognizer, load_model, new_model
 from hyperspan.nn.annotation import gold_of
-from hyperspan.nn.folders import check_learnable
+from hyperspan.nn.folders import built, check_learnable
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.folders import folder_of
 from hyperspan.text.vocabulary import Vocabulary
-from hyperspan.training.optimisation import LearntParameters
-from hyperspan.types import Sentence
+from hyperspan.training.checkpoint import add_tensors
+from hyperspan.training.loss import check_labels_known
+from hyperspan.training.optimiser import NOTHING_LEARNT, LearntParameters
+from hyperspan.types import AnnotationScope, Sentence
 
 MOST_COMPARED = 2_000
 """The number of training sentences used to compare new labels with those of the trained model."""
 SMALL_PROBABILITY = 0.01
 """The probability of mentions that the trained model does not find: if it finds none, a new label resembles all labels
 equally."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A model that training begins with, and all that comes with it."""
+
+    model: Model
+    train: Sequence[Sentence]
+    """The training sentences, with what of them is annotated for this model."""
+    teachers: Sequence[Recognizer] = ()
+    learnt: LearntParameters = NOTHING_LEARNT
+    """The parameters that come from a trained model."""
+    notes: Sequence[str] = ()
+
+
+def begin(config: Config, train: Sequence[Sentence], device: torch.device | str) -> Beginning:
+    """Make the model of a configuration for training sentences."""
+    teachers = read_teachers(config, device)
+    check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teachers)
+    if teachers and config.distillation.copy_embeddings:
+        student = new_student(config, teachers[0])
+        return Beginning(student.to(device), with_annotated(train, student.labels), teachers)
+    if not config.training.start:
+        return Beginning(new_model(config, train).to(device), train, teachers)
+    start = read_start(config)
+    model = new_warm_model(config, start.model, train).to(device)
+    return Beginning(model, train, teachers, learnt_parameters(model, start), [start.describe(model, train)])
+
+
+# -- from a trained model ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -42,9 +78,7 @@ class WarmStart:
     def fingerprint(self) -> str:
         """A fingerprint of labels and parameters; the words show in the model built from it."""
         digest = hashlib.sha256(repr(self.model.labels).encode())
-        for name, tensor in self.model.state_dict().items():
-            digest.update(name.encode())
-            digest.update(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        add_tensors(digest, self.model.state_dict())
         return digest.hexdigest()
 
     def describe(self, model: Recognizer, sentences: Sequence[Sentence]) -> str:
@@ -132,3 +166,65 @@ def learnt_parameters(model: Recognizer, start: WarmStart) -> LearntParameters:
     if axes:
         parameters.update(part for name, part in model.scorer.named_parameters() if not new or name not in axes)
     return LearntParameters(frozenset(parameters), start.fingerprint())
+
+
+# -- from a teacher ---------------------------------------------------------------------------------------------------
+
+COPIED = ("encoder.words.", "encoder.tags.", "encoder.characters.")
+"""The parameters that a student may copy from its teacher: all context-free word representations."""
+
+
+def read_teachers(config: Config, device: torch.device | str) -> list[Recognizer]:
+    """Load the teachers of a configuration."""
+    return [_read_teacher(name, config, device) for name in config.distillation.teachers]
+
+
+def _read_teacher(name: str, config: Config, device: torch.device | str) -> Recognizer:
+    teacher = load_model(folder_of(name), device)
+    if not isinstance(teacher, Recognizer) or teacher.config.model.kind != config.model.kind:
+        raise InputError(
+            f"distillation.teacher is {name}, a model of kind {teacher.config.model.kind}, but a student of kind {config.model.kind} "
+            f"learns from a teacher of its own kind; name a model of kind {config.model.kind}"
+        )
+    return teacher.requires_grad_(False)
+
+
+def new_student(config: Config, teacher: Recognizer) -> Recognizer:
+    """An untrained model with its teacher's vocabulary and word vectors, and its character encoder if it has the same
+    one."""
+    config = config.settled()
+    torch.manual_seed(config.training.seed)
+    vocabulary = _vocabulary_of_student(config, teacher.vocabulary)
+    check_learnable(vocabulary, config)
+    student = built(config, vocabulary)
+    assert isinstance(student, Recognizer), "validate lets only such models have a teacher"
+    if config.words.dimension != teacher.config.words.dimension:
+        raise InputError(
+            f"words.dimension is {config.words.dimension}, but the vectors of distillation.teacher have "
+            f"{teacher.config.words.dimension}; set it to that, or set distillation.copy_embeddings = false"
+        )
+    state, taught = student.state_dict(), teacher.state_dict()
+    for name, tensor in state.items():
+        if name.startswith(COPIED) and name in taught and taught[name].shape == tensor.shape:
+            tensor.copy_(taught[name])
+    return student
+
+
+def _vocabulary_of_student(config: Config, taught: Vocabulary) -> Vocabulary:
+    """The teacher's vocabulary, without the tags and the pretrained encoder that the student does not use."""
+    tags = taught.tags if config.words.tag_dimension else []
+    if tags == taught.tags and not taught.transformer:
+        return taught
+    return replace(taught, tags=tags, transformer={})
+
+
+def with_annotated(train: Sequence[Sentence], labels: Iterable[str]) -> Sequence[Sentence]:
+    """Mark the labels of a student that no training sentence has as unannotated.
+
+    Only the teacher teaches these labels.
+    """
+    found = frozenset(mention.label for sentence in train for mention in sentence.mentions)
+    if found.issuperset(labels):
+        return train
+    scope = AnnotationScope(found)
+    return [evolve(sentence, annotated=scope) if sentence.annotated is None else sentence for sentence in train]

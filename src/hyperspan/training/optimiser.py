@@ -6,16 +6,17 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from hyperspan.nn.encoder import ParameterOptions
-from hyperspan.nn.language_model import LanguageModelLoss
-from hyperspan.nn.model import Model
-from hyperspan.training.checkpoint import optimizer_tensors, restore_optimizer
-from hyperspan.training.objectives import MicroBatch, Objective
+from hyperspan.training.loss import MicroBatch, TrainingLoss
+
+NUMBER = "#"
+"""The name suffix of entries of a checkpoint that were numbers, not tensors."""
 
 
 def mixed_seed(seed: int, number: int) -> int:
@@ -35,24 +36,14 @@ class LearntParameters:
 NOTHING_LEARNT = LearntParameters()
 
 
-class Optimisation:
-    """The trainable parameters of a model, and everything that updates them."""
+class Optimiser:
+    """The trainable parameters of a loss, and everything that updates them."""
 
-    def __init__(
-        self,
-        model: Model,
-        objective: Objective,
-        steps_per_epoch: int,
-        learnt: LearntParameters = NOTHING_LEARNT,
-    ):
-        self.model, self.objective = model, objective
+    def __init__(self, loss: TrainingLoss, steps_per_epoch: int, learnt: LearntParameters = NOTHING_LEARNT):
+        self.model, self.loss = loss.model, loss
         self.steps_per_epoch = steps_per_epoch
-        self.config = model.config.training
-        self.lm_loss = (
-            LanguageModelLoss(model.config, model.vocabulary).to(model.device) if self.config.lm_loss_weight else None
-        )
-        whole = nn.ModuleDict({"model": model} | ({"lm_loss": self.lm_loss} if self.lm_loss else {}))
-        self.groups = self._grouped(whole, learnt.parameters)
+        self.config = loss.config.training
+        self.groups = self._grouped(learnt.parameters)
         self.names = [name for group in self.groups.values() for name in group]
         self.parameters = [parameter for group in self.groups.values() for parameter in group.values()]
         self.optimizer = self._new_optimizer()
@@ -61,15 +52,13 @@ class Optimisation:
         self.reductions = 0
         """How often the schedule `plateau` has lowered the learning rate."""
 
-    def _grouped(
-        self, whole: nn.Module, learnt: Collection[nn.Parameter]
-    ) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
+    def _grouped(self, learnt: Collection[nn.Parameter]) -> dict[ParameterOptions, dict[str, nn.Parameter]]:
         """The trainable parameters by options and name; the encoder states which have special options."""
         new = self.config
         old = replace(new, learning_rate=new.start_learning_rate)
         own = {config: self.model.encoder.parameter_options(config) for config in (new, old)}
         groups: dict[ParameterOptions, dict[str, nn.Parameter]] = {}
-        for name, parameter in whole.named_parameters():
+        for name, parameter in self.loss.named_parameters():
             if parameter.requires_grad:
                 config = old if parameter in learnt else new
                 usual = ParameterOptions(config.learning_rate, config.weight_decay)
@@ -109,10 +98,10 @@ class Optimisation:
         """Compute the gradients of the mean loss over the sentences; return sums as `take_step` does."""
         sums = torch.zeros(2, device=self.model.device)
         for part in parts:
-            loss = self.objective.loss(part, self.lm_loss)
-            total = loss.values.sum()
+            values, unrepresentable = self.loss(part)
+            total = values.sum()
             (total / sentences).backward()
-            sums += torch.stack([total.detach(), total.new_full((), sum(loss.unrepresentable))])
+            sums += torch.stack([total.detach(), total.new_full((), sum(unrepresentable))])
         return sums
 
     def learning_rate(self, highest: float | None = None) -> float:
@@ -172,3 +161,29 @@ class Optimisation:
         if self.average is not None:
             for name, average in zip(self.names, self.average, strict=True):
                 average.copy_(tensors[f"average/{name}"])
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
+    """The optimizer's state by parameter name; numbers are marked as such."""
+    tensors: dict[str, Tensor] = {}
+    for index, state in optimizer.state_dict()["state"].items():
+        for key, value in state.items():
+            if isinstance(value, (int, float)):
+                tensors[f"optimizer/{names[index]}/{key}{NUMBER}"] = torch.tensor(value, dtype=torch.float64)
+            elif isinstance(value, Tensor):
+                tensors[f"optimizer/{names[index]}/{key}"] = value
+    return tensors
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
+    """Restore the state that :func:`optimizer_tensors` saved."""
+    states: dict[int, dict[str, Any]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer/"):
+            parameter, key = name.removeprefix("optimizer/").rsplit("/", 1)
+            index = names.index(parameter)
+            if key.endswith(NUMBER):  # not cast to the type of the parameter, as tensors are
+                states.setdefault(index, {})[key.removesuffix(NUMBER)] = tensor.item()
+            else:
+                states.setdefault(index, {})[key] = tensor.clone()
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
