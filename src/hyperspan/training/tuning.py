@@ -68,7 +68,7 @@ def _known_gold(model: Model, sentence: Sentence) -> set[tuple[int, int, int]]:
 
 def _batches(model: Model, sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
     """Batches of sentences of similar length."""
-    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+    for indices in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         yield [sentences[index] for index in indices]
 
 
@@ -257,7 +257,7 @@ def _between(had: float, best: float, mentions: int) -> float:
 def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainBatch]:
     """The chains of sentences, with their scores at a temperature of 1."""
     bias, temperature = model.config.model.mention_bias, model.config.model.temperature
-    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         given = [sentences[number] for number in numbers]
         lengths = [len(sentence) for sentence in given]
         scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
@@ -273,7 +273,7 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
 def _parts(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[PartBatch]:
     """The same of a model that finds discontinuous mentions."""
     temperature, bias = model.config.model.temperature, model.config.calibration.discontinuous
-    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width):
+    for numbers in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         given = [sentences[number] for number in numbers]
         lengths = [len(sentence) for sentence in given]
         scores = model.biased(model(model.collate(given)))
