@@ -23,7 +23,7 @@ from hyperspan.text.words import Words
 
 
 def in_bytes(vectors: WordVectors) -> ByteVectors:
-    """As `hyperspan compact` stores vectors."""
+    """As `hyperspan model compact` stores vectors."""
     scales = np.maximum(np.abs(vectors.vectors).max(1, keepdims=True), np.float32(1e-6)) / np.float32(127)
     return ByteVectors(vectors.words, np.round(vectors.vectors / scales).astype(np.int8), scales)
 

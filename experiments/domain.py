@@ -96,7 +96,7 @@ def score(model: str, given: Sequence[Stretch]) -> Scored:
     check, profile = DomainCheck.of(card), TextProfile.from_table(card.profile)
     if check is None or profile is None:
         raise InputError(
-            f"the model {model} has no profile; make one with hyperspan profile {folder_of(model)} TRAIN --dev DEV --force"
+            f"the model {model} has no profile; make one with hyperspan model profile TRAIN --dev DEV -m {folder_of(model)} --force"
         )
     counts = [WordCounts.of(stretch.words) for stretch in given]
     return Scored(

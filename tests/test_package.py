@@ -121,7 +121,7 @@ def test_commands_that_need_torch_say_so_in_one_sentence(tmp_path: Path) -> None
     (tmp_path / "mine.toml").write_text('[data]\ntrain = "train.data"\n')
     (tmp_path / "train.data").write_text("a\nA\n0,1 X\n\n")
     (tmp_path / "other.data").write_text("a b\nA A\n0,1 X\n\n" * 10)
-    lines = ("train mine.toml", "compact genia small", "annotate x --device cuda", "init other.data")
+    lines = ("train mine.toml", "model compact -m genia -o small", "annotate x --device cuda", "init other.data")
     *refused, (status, _) = commands_without(["torch"], lines, tmp_path)
     assert status == 0 and (tmp_path / "other.toml").is_file()
     for status, said in refused:

@@ -53,10 +53,12 @@ def steps(data: Path, start: str, threads: int) -> Iterator[Step]:
     yield model / "README.md", train
     caution = [*ours("caution"), str(model), "--output", str(cautious), "--bias", str(BIAS)]
     yield cautious, caution
-    yield calibrated, [*hyperspan, "calibrate", str(cautious), *dev, "--output", str(calibrated)]
-    yield small, [*hyperspan, "compact", str(calibrated), str(small), "--words", str(WORDS)]
+    yield calibrated, [*hyperspan, "model", "calibrate", *dev, "--model", str(cautious), "--output", str(calibrated)]
+    compact = [*hyperspan, "model", "compact", "--model", str(calibrated), "--output", str(small)]
+    yield small, [*compact, "--words", str(WORDS)]
     gold = str(made / "gum.jsonl.gz")  # with AMALGUM, which has novels, fewer novels would be noticed as foreign
-    yield runs / "profiled", [*hyperspan, "profile", str(small), gold, "--dev", dev[0], "--output", "runs/profiled"]
+    profile = [*hyperspan, "model", "profile", gold, "--dev", dev[0], "--model", str(small)]
+    yield runs / "profiled", [*profile, "--output", "runs/profiled"]
 
 
 def make(

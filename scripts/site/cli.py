@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
@@ -28,13 +29,21 @@ def cli_page() -> str:
     for panel in dict.fromkeys(panel for panel, _ in COMMANDS.values()):
         names = [name for name, (of, _) in COMMANDS.items() if of == panel]
         overview.append(f"| {panel.lower()} | {', '.join(f'[{name}](#hyperspan-{name})' for name in names)} |")
-    return "\n".join([INTRODUCTION, *overview, "", *(_command(name, commands[name]) for name in COMMANDS)])
+    return "\n".join([INTRODUCTION, *overview, "", *_commands(commands)])
+
+
+def _commands(commands: Mapping[str, Any], group: str = "") -> Iterator[str]:
+    """The sections of commands; of a group, those of the commands inside it follow."""
+    for name in COMMANDS if not group else commands:
+        yield _command(f"{group}{name}", commands[name])
+        yield from _commands(getattr(commands[name], "commands", {}), f"{name} ")
 
 
 def _command(name: str, command: Any) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument" and not one.hidden]
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
-    usage = " ".join(["hyperspan", name, *(_placeholder(one) for one in arguments), "[OPTIONS]"])
+    inner = ["COMMAND", "…"] if hasattr(command, "commands") else []
+    usage = " ".join(["hyperspan", name, *inner, *(_placeholder(one) for one in arguments), "[OPTIONS]"])
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     examples = [part.removeprefix("Example: ") for part in paragraphs if part.startswith("Example: ")]
     prose = [part for part in paragraphs if not part.startswith("Example: ")]

@@ -331,7 +331,7 @@ def test_foreign_text_is_noted_once() -> None:
 
 def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:
     save_model(small_model(), tmp_path / "small")
-    command = ("profile", "small", str(example_path("harbour")))
+    command = ("model", "profile", str(example_path("harbour")), "-m", "small")
     added = hyperspan(*command, "--output", "copy", cwd=tmp_path)
     assert added.returncode == 0 and "[profile]" in (tmp_path / "copy/card.toml").read_text(encoding="utf-8")
     assert not ModelCard.read(tmp_path / "small").profile
@@ -352,17 +352,16 @@ def test_profile_reports_repairs_of_its_corpora(tmp_path: Path) -> None:
     noted = hyperspan("view", "brat", "--stats", cwd=tmp_path).stderr
     assert noted == "hyperspan: 1 × mention annotated twice, kept once\n"
     corpora = ("brat", str(example_path("harbour")))
-    profiled = hyperspan("profile", "small", *corpora, "--force", cwd=tmp_path)
+    profiled = hyperspan("model", "profile", *corpora, "-m", "small", "--force", cwd=tmp_path)
     assert profiled.returncode == 0 and profiled.stderr.endswith(noted)
 
 
-@pytest.mark.xfail(strict=True, reason="step 40: commands that read corpora take one group of options")
-@pytest.mark.parametrize("command", [["profile", "small"], ["calibrate", "genia", "-o", "made"]])
+@pytest.mark.parametrize("command", [["profile", "-m", "small", "--force"], ["calibrate", "-m", "genia", "-o", "made"]])
 def test_commands_of_models_read_corpora_as_others_do(command: list[str], tmp_path: Path) -> None:
     """With --from, and with --on-error for damaged ones."""
     save_model(small_model(), tmp_path / "small")
-    (tmp_path / "texts.dat").write_text('{"text": "Ada."}\nnonsense\n', encoding="utf-8")
-    options = ("--from", "jsonl", "--on-error", "skip")
-    assert hyperspan("view", "texts.dat", "--stats", *options, cwd=tmp_path).returncode == 0
-    answer = hyperspan(*command, "texts.dat", *options, cwd=tmp_path)
-    assert "No such option" not in answer.stderr
+    mention = {"start": 0, "end": 3, "label": "protein"}
+    lines = [json.dumps({"text": f"Rel binds text {number} .", "mentions": [mention]}) for number in range(60)]
+    (tmp_path / "texts.dat").write_text("\n".join([*lines, "nonsense", ""]), encoding="utf-8")
+    answer = hyperspan("model", *command, "texts.dat", "--from", "jsonl", "--on-error", "skip", cwd=tmp_path)
+    assert answer.returncode == 0 and "left out 1 record that cannot be read" in answer.stderr, answer.stderr

@@ -1,4 +1,4 @@
-"""`hyperspan calibrate` and `hyperspan compact` as a user drives them."""
+"""`hyperspan model calibrate` and `compact` as a user drives them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ DT NN NN VBZ JJ .
 def test_calibrate_writes_another_model_that_finds_the_same(tmp_path: Path) -> None:
     dev, target = tmp_path / "dev.data", tmp_path / "model"
     dev.write_text(DEV, encoding="utf-8")
-    answer = hyperspan("calibrate", "litbank", str(dev), "-o", str(target))
+    answer = hyperspan("model", "calibrate", str(dev), "-m", "litbank", "-o", str(target))
     assert answer.returncode == 2 and "has no mention of FAC" in answer.stderr and "Traceback" not in answer.stderr
-    made = hyperspan("calibrate", "genia", str(dev), "--output", str(target), "--format", "json")
+    made = hyperspan("model", "calibrate", str(dev), "-m", "genia", "--output", str(target), "--json")
     assert made.returncode == 0, made.stderr
     assert "has only 6 mentions, so that the calibration stays near what the model had" in made.stderr
     readme = (target / "README.md").read_text(encoding="utf-8")
@@ -41,8 +41,8 @@ def test_calibrate_writes_another_model_that_finds_the_same(tmp_path: Path) -> N
     assert config.calibration.temperatures == found["temperatures"] and set(found["biases"]) == set(
         load("genia").labels
     )
-    again = hyperspan("calibrate", "genia", str(dev), "--output", str(target))
-    unforced = hyperspan("calibrate", str(target), str(dev))
+    again = hyperspan("model", "calibrate", str(dev), "-m", "genia", "--output", str(target))
+    unforced = hyperspan("model", "calibrate", str(dev), "-m", str(target))
     assert again.returncode == unforced.returncode == 2 and "--force" in again.stderr and "--force" in unforced.stderr
     text = "Activation of the IL-2 gene by NF-kappa B needs c-Rel in human T cells ."
     ours, theirs = load(target)(text), load("genia")(text)
@@ -55,7 +55,7 @@ def test_calibrate_writes_another_model_that_finds_the_same(tmp_path: Path) -> N
 
 
 def test_compact_without_some_labels_says_so_and_has_no_figures(tmp_path: Path) -> None:
-    made = hyperspan("compact", "english", str(tmp_path / "some"), "--drop", "plant,animal")
+    made = hyperspan("model", "compact", "-m", "english", "-o", str(tmp_path / "some"), "--drop", "plant,animal")
     assert made.returncode == 0, made.stderr
     card, whole = ModelCard.read(tmp_path / "some"), ModelCard.read(PRETRAINED / "english")
     assert card.figures == Figures() and "plant" not in card.labels and card.domain == whole.domain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -59,14 +59,15 @@ def configurations() -> Frozen:
 
 def commands() -> Frozen:
     """The options and arguments of each command with their defaults; of an option all names, its longest first."""
-    group = typer.main.get_command(make_app())
-    listed: Mapping[str, Any] = {"": group, **group.commands}  # type: ignore[attr-defined]
-    return _as_json(
-        {
-            f"hyperspan {name}".strip(): {_names(one): _default(one) for one in command.params}
-            for name, command in listed.items()
-        }
-    )
+    listed = listed_in("hyperspan", typer.main.get_command(make_app()))
+    return _as_json({name: {_names(one): _default(one) for one in command.params} for name, command in listed})
+
+
+def listed_in(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """A command and those inside it, with their full names."""
+    yield name, command
+    for inner, one in getattr(command, "commands", {}).items():
+        yield from listed_in(f"{name} {inner}", one)
 
 
 def _names(parameter: Any) -> str:

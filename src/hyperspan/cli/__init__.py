@@ -38,24 +38,17 @@ COMMANDS = {
         "Train and measure",
         "Compare two systems on a gold corpus with paired tests, or two annotators of the same texts.",
     ),
-    "calibrate": (
-        "Models",
-        "Calibrate a model's probabilities on a dev corpus: of the mentions with probability 0.8, 80% should be right.",
-    ),
-    "compact": ("Models", "Write a smaller copy of a model: 16-bit weights and, if you choose, fewer words or labels."),
-    "profile": (
-        "Models",
-        "Store a profile of the training text in a model's card.toml, to warn about texts unlike it.",
-    ),
     "convert": ("Corpora", "Convert a corpus from one format to another, or split it into train, dev and test."),
     "view": ("Corpora", "Show annotated sentences in the terminal, or count what corpora contain."),
     "info": ("Models", "Print what is installed, which kernels run and the bundled models; or the cards of models."),
-    "explain": ("Models", "List the features with the largest positive and negative weights for each label."),
+    "model": ("Models", "Calibrate a trained model, make it smaller, add a profile of its text, or list its weights."),
     "draw": ("Models", "Draw the hypergraph of a sentence and the hyperpath that encodes its mentions."),
 }
 """The commands in the order of the help: the panel of each, and its sentence, which is the first of its function.
 
-Each is a function in the module of the same name."""
+Each is a function in the module of the same name; of a group each command is."""
+GROUPS = {"model": ("calibrate", "compact", "profile", "weights")}
+"""Commands that are groups of commands."""
 _SETTINGS: dict[str, dict[str, Any]] = {
     # train reports extra arguments with its own message.
     "train": {"allow_extra_args": True},
@@ -69,24 +62,35 @@ _FORMAT = warnings.formatwarning
 
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Build the command line; the modules of these commands are imported, the others have their sentence alone."""
-    app = typer.Typer(
-        help="Find overlapping mentions in text: nested, crossing, discontinuous, of any length.",
+    app = _new_app("Find overlapping mentions in text: nested, crossing, discontinuous, of any length.")
+    for name, (panel, sentence) in COMMANDS.items():
+        if name not in names:
+            app.command(name, help=sentence, rich_help_panel=panel)(_not_called)
+        elif name in GROUPS:
+            group = _new_app(sentence)
+            for inner in GROUPS[name]:
+                _add(group, name, inner)
+            app.add_typer(group, name=name, rich_help_panel=panel)
+        else:
+            _add(app, name, name, rich_help_panel=panel, context_settings=_SETTINGS.get(name))
+    app.callback()(common)
+    return app
+
+
+def _new_app(about: str) -> typer.Typer:
+    return typer.Typer(
+        help=about,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name, (panel, sentence) in COMMANDS.items():
-        if name not in names:
-            app.command(name, help=sentence, rich_help_panel=panel)(_not_called)
-            continue
-        command = imported(f"hyperspan.cli.{name}:{name}")
-        settings = _SETTINGS.get(name)
-        app.command(name, help=unwrapped(command.__doc__), rich_help_panel=panel, context_settings=settings)(
-            grouped(command)
-        )
-    app.callback()(common)
-    return app
+
+
+def _add(app: typer.Typer, module: str, name: str, **settings: Any) -> None:
+    """Add the command that is the function of this name."""
+    command = imported(f"hyperspan.cli.{module}:{name}")
+    app.command(name, help=unwrapped(command.__doc__), **settings)(grouped(command))
 
 
 def _not_called() -> None:

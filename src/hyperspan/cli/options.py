@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help="A bundled model (see hyperspan info), or the folder of a model.")
 ]
+GivenModel = Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of a model.")]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="A,B",
+        help="Only mentions with these labels, repeated or separated by commas. Default: all.",
+    ),
+]
 Device = Annotated[str, typer.Option("--device", help="Where the model runs: cpu, cuda, cuda:1, …")]
 TrainingDevice = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, …, or auto: a GPU if available.")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Number of CPU threads. Default: all cores.")]
@@ -234,14 +243,7 @@ class SelectionGroup:
             "Repeat for more labels. Default: the most probable set of mentions.",
         ),
     ] = None
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--labels",
-            metavar="A,B",
-            help="Find only mentions with these labels, repeated or separated by commas. Default: all.",
-        ),
-    ] = None
+    labels: Labels = None
     names: Annotated[
         bool,
         typer.Option(

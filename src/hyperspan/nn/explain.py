@@ -26,7 +26,7 @@ def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10
     if not columns:
         raise InputError(
             f"the model is neural (encoder.kind = {model.config.encoder.kind!r}), and its numbers have no names; "
-            "explain takes one that was trained with encoder.kind = 'handcrafted'"
+            "weights are those of one that was trained with encoder.kind = 'handcrafted'"
         )
     for label in labels or ():
         if label not in model.labels:

@@ -238,7 +238,7 @@ def _packed(counts: Mapping[int, int]) -> str:
 
 def _unpacked(given: object) -> dict[int, int]:
     wrong = InputError(
-        "the profile of the model card has counts that hyperspan did not write; make it again with hyperspan profile"
+        "the profile of the model card has counts that hyperspan did not write; make it again with hyperspan model profile"
     )
     if not isinstance(given, str):
         raise wrong

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -66,9 +67,12 @@ def read_dev(config: Config, problems: Problems | None = None) -> list[Sentence]
     return [sentence for text in found for sentence in text]
 
 
-def read_as_annotated(corpus: CorpusConfig, config: Config, problems: Problems | None = None) -> list[Sentence]:
-    """Read a corpus that a model was not trained on; it annotates the labels that occur in it."""
-    documents = _annotated(list(read_texts(corpus, config, problems, gold_known=False)), corpus)
+def read_as_annotated(
+    corpus: CorpusConfig, config: Config, problems: Problems | None = None, **options: Any
+) -> list[Sentence]:
+    """Read a corpus that a model was not trained on; it annotates the labels that occur in it. `options` are those of
+    its format."""
+    documents = _annotated(list(read_texts(corpus, config, problems, gold_known=False, **options)), corpus)
     return [sentence for text in documents for sentence in text]
 
 
@@ -239,17 +243,19 @@ def read_texts(
     gold_known: bool = True,
     context: int | None = None,
     labels_occur: bool = False,
+    **options: Any,
 ) -> Iterator[list[Sentence]]:
     """Read the sentences of each document of a corpus.
 
     Documents without sentences are split by the model's tokenizer. In training, tokens are split and sentences joined
     where a mention requires it; with `gold_known` false, text is split as in inference, and mentions that do not fit
     are left out. `context` is the number of context words around each sentence, by default as many as the model reads.
-    With `labels_occur`, it is an error if a label to rename has no mention, or if none is left.
+    With `labels_occur`, it is an error if a label to rename has no mention, or if none is left. `options` are those of
+    the format.
     """
     problems = problems if problems is not None else Problems()
     corpus = CorpusConfig(corpus) if isinstance(corpus, str) else corpus
-    documents = read_corpus(corpus.path, corpus.format or config.data.format or None, problems)
+    documents = read_corpus(corpus.path, corpus.format or config.data.format or None, problems, **options)
     tokenizer = Tokenizer(config.model.tokenizer)
     if not gold_known:
         documents = (_split_blindly(document, tokenizer, problems) for document in documents)

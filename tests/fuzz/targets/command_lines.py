@@ -78,10 +78,11 @@ evaluate a.jsonl -m model --threshold 0.5 --threshold person=0.1 --samples 0 -o 
 evaluate a.data --predictions a.jsonl --samples 20 --markdown
 compare a.jsonl a.data --gold a.data --samples 20 --json
 compare a.jsonl a.data --markdown
-compact model out --words 3
-compact model out --drop person
-calibrate model a.data -o out --format json
-explain model --type person --top 3 --json
+model compact -m model -o out --words 3
+model compact -m model -o out --drop person
+model calibrate a.data -m model -o out --json
+model weights -m model --labels person --top 3 --json
+model profile a.data -m model -o out
 draw Ada_left_the_zoo --mention 0:1:PER --mention 2:4:FAC -o out.svg
 draw a_b_c --labels X,Y --mention 0:2:X --structure tree --show path
 draw a_b_c --mention 0:2:X -c 2 -s mention-hypergraph --show graph

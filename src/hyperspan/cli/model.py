@@ -1,0 +1,319 @@
+"""``hyperspan model …``: calibrate a trained model, make it smaller, add a profile of its text, or list its weights."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hyperspan.cli.options import (
+    ComputeGroup,
+    Force,
+    GivenModel,
+    Labels,
+    ReadingGroup,
+    ReportingGroup,
+    output_option,
+    split_names,
+)
+from hyperspan.config import CorpusConfig
+from hyperspan.errors import InputError, counted, require_torch
+from hyperspan.files import Target
+from hyperspan.runtime.cards import CARD, README, TEXTS, Figures, ModelCard, with_section
+from hyperspan.runtime.folders import copy_model, folder_of, target_of
+from hyperspan.text.profile import TextProfile
+
+if TYPE_CHECKING:
+    from hyperspan.evaluation.tables import Section
+    from hyperspan.nn.explain import FeatureWeight
+    from hyperspan.nn.recognizer import Recognizer
+    from hyperspan.training.calibration import CalibrationFit
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeGroup:
+    """A model, and where it is written once it is changed."""
+
+    title = "Model"
+    model: GivenModel
+    output: Annotated[
+        Path | None,
+        output_option("The folder for the changed model. Without it, --force changes MODEL in place.", "FOLDER"),
+    ] = None
+    force: Force = False
+
+    def folders(self) -> tuple[Path, Path]:
+        """The folder of the model, and the one to write to."""
+        return folder_of(self.model), target_of(self.model, self.output, self.force)
+
+
+# -- calibrate ---------------------------------------------------------------------------------------------------------
+
+FEW = 50
+"""Calibration changes little with fewer mentions than this."""
+
+
+def calibrate(
+    data: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...", help="Annotated files or folders that the model was not trained on."),
+    ],
+    *,
+    change: ChangeGroup,
+    reading: ReadingGroup,
+    reporting: ReportingGroup,
+    compute: ComputeGroup,
+) -> None:
+    """Calibrate a model's probabilities on a dev corpus: of the mentions with probability 0.8, 80% should be right.
+
+    hyperspan train calibrates at its end, so this is for other data. It fits temperatures and biases of labels.
+    The model finds the same mentions as before.
+
+    Example: hyperspan model calibrate dev.data --model runs/mine --force
+
+    Example: hyperspan model calibrate dev.data --model genia --output my-genia
+    """
+    source, target = change.folders()
+    require_torch("calibrating a model")
+    compute.use_threads()
+    from hyperspan.nn import load_model
+    from hyperspan.nn.recognizer import Recognizer
+    from hyperspan.training.data import read_as_annotated
+    from hyperspan.training.tuning import tune_calibration
+
+    found, problems = load_model(source, compute.device), reading.problems
+    if not isinstance(found, Recognizer):
+        raise InputError(
+            f"{source} is a model of kind {found.config.model.kind}, whose probabilities cannot be calibrated"
+        )
+    corpora = [CorpusConfig(path, format=reading.from_ or "") for path in data]
+    sentences = [
+        one for corpus in corpora for one in read_as_annotated(corpus, found.config, problems, **reading.options)
+    ]
+    mentions = sum(mention.label in found.labels for sentence in sentences for mention in sentence.mentions)
+    if not mentions:
+        raise InputError(
+            f"{', '.join(data)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
+        )
+    fit = tune_calibration(found, sentences)
+    _write_calibrated(found, source, target)
+    used = f"{', '.join(Path(path).name for path in data)} ({counted(mentions, 'mention')})"
+    _write_readme(source, target, fit, used)
+    _show_calibration(found, fit, reporting)
+    if mentions < FEW:
+        _say(
+            f"{', '.join(data)} has only {counted(mentions, 'mention')}, so that the calibration stays near what the model "
+            "had; give more annotated text for another one"
+        )
+    reading.report()
+
+
+def _write_calibrated(model: Recognizer, source: Path, target: Path) -> None:
+    """Copy the model with the new configuration; all other files stay unchanged."""
+    copy_model(source, target)
+    with Target(str(target / "config.toml"), force=True).open() as file:
+        file.write(model.config.to_toml())
+    _say(f"wrote {target}")
+
+
+def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: str) -> None:
+    """Write the new results into the calibration section of the model's README.md."""
+    if not (source / README).is_file():
+        return
+    text = f"`hyperspan model calibrate` chose one temperature on {dev}."
+    if fit is not None:
+        chosen = (
+            "a temperature and a bias for each label" if fit.by_type else "one temperature and one bias for all labels"
+        )
+        text = (
+            f"`hyperspan model calibrate` chose {chosen} on {dev}. Expected calibration error there, over the "
+            f"mentions that it finds: {fit.before.ece:.3f} with one temperature, {fit.after.ece:.3f} calibrated, {fit.held_out.ece:.3f} "
+            "held out (docs/how-to/evaluate.md). Other figures of calibration in this file are older."
+        )
+    readme = (source / README).read_text(encoding="utf-8", errors="replace")
+    with Target(str(target / README), force=True).open() as file:
+        file.write(with_section(readme, "Calibration", text))
+
+
+def _show_calibration(model: Recognizer, fit: CalibrationFit | None, reporting: ReportingGroup) -> None:
+    temperature, chosen = model.config.model.temperature, model.config.calibration
+    if fit is None:
+        _say(f"a model of kind {model.config.model.kind} has one temperature: {temperature}")
+        return
+    measured = {"one temperature": fit.before, "calibrated": fit.after, "calibrated, held out": fit.held_out}
+    parts = {name.replace(", ", "_").replace(" ", "_"): asdict(found) for name, found in measured.items()}
+    values: dict[str, Any] = {"temperature": temperature, **asdict(chosen), "predicted_mentions": parts}
+
+    def sections() -> list[Section]:
+        from hyperspan.evaluation.tables import Section, calibration_section
+
+        errors = [(name, f"{found.ece:.4f}", f"{found.brier:.4f}") for name, found in measured.items()]
+        of_labels = [(name, f"{chosen.temperatures[name]:.4f}", f"{chosen.biases[name]:.3f}") for name in model.labels]
+        if model.abilities.gaps:
+            of_labels.append(("discontinuous", "", f"{chosen.discontinuous:.3f}"))
+        return [
+            Section("Predicted mentions of dev", ("", "ECE", "Brier"), errors, f"{fit.after.count:,} mentions"),
+            Section("Chosen", ("label", "temperature", "bias"), of_labels),
+            calibration_section("Held out, by probability", fit.held_out),
+        ]
+
+    reporting.show(values, sections)
+
+
+# -- compact -----------------------------------------------------------------------------------------------------------
+
+
+def compact(
+    words: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="How many words to keep of those that only the pretrained vectors contain. Default: all."
+        ),
+    ] = None,
+    labels: Labels = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="The labels to remove, like --labels; use instead of it."),
+    ] = None,
+    *,
+    change: ChangeGroup,
+) -> None:
+    """Write a smaller copy of a model: 16-bit weights and, if you choose, fewer words or labels.
+
+    Removing labels does not change the probabilities of the others.
+
+    To measure the effect on F1, run hyperspan evaluate with both models.
+
+    Example: hyperspan model compact --model runs/mine --output small
+    """
+    if labels and drop:
+        raise InputError("--labels and --drop are given, but the one follows from the other; leave one of them out")
+    source, target = change.folders()
+    require_torch("making a model compact")
+    from hyperspan.nn import load_model, save_model
+    from hyperspan.nn.compact import compact as made_compact
+
+    whole = load_model(source)
+    small = made_compact(whole, words, _kept(whole.labels, split_names(labels), split_names(drop)))
+    save_model(small, target, half=True)
+    _write_cards(source, target, whole.labels, small.labels)
+    size = sum(file.stat().st_size for file in target.iterdir()) / 1e6
+    _say(f"wrote {target}, {size:.1f} MB")
+
+
+def _write_cards(source: Path, target: Path, whole: Sequence[str], kept: Sequence[str]) -> None:
+    """Copy card.toml and README.md; if labels are removed, both say so and the card loses its figures."""
+    card, name = ModelCard.read_or_warn(source), source.resolve().name
+    lost = ", ".join(label for label in whole if label not in kept)
+    if lost:
+        labels = {label: meaning for label, meaning in card.labels.items() if label in kept}
+        text = f"Finds {', '.join(kept)}: the model {name} without {lost}."
+        description = text if len(text) <= TEXTS["description"] else f"The model {name} without some of its labels."
+        card = replace(card, description=description, labels=labels, figures=Figures())
+    if (source / CARD).is_file():
+        card.write(target)
+    if (source / README).is_file():
+        note = f"This is the model {name} without the labels {lost}. What follows, with all figures, is about the whole model.\n\n"
+        readme = (source / README).read_bytes()
+        with Target(str(target / README), force=True).open_binary() as file:
+            file.write((note if lost else "").encode() + readme)
+
+
+def _kept(known: Sequence[str], labels: Sequence[str], drop: Sequence[str]) -> list[str] | None:
+    """Return the labels to keep; None for all."""
+    if unknown := sorted(set(drop) - set(known)):
+        raise InputError(f"--drop names {', '.join(unknown)}, but the model has the labels {', '.join(known)}")
+    return list(labels) or ([label for label in known if label not in drop] if drop else None)
+
+
+# -- profile -----------------------------------------------------------------------------------------------------------
+
+
+def profile(
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="The corpora that the model was trained on.")],
+    dev: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dev",
+            metavar="FILE",
+            help="Held-out text of the same domain; repeat for more. Default: a tenth of the training text.",
+        ),
+    ] = None,
+    *,
+    change: ChangeGroup,
+    reading: ReadingGroup,
+) -> None:
+    """Store a profile of the training text in a model's card.toml, to warn about texts unlike it.
+
+    hyperspan train does this by default. The profile contains hashed words and their counts, no text.
+
+    Example: hyperspan model profile train.jsonl --dev dev.jsonl --model runs/mine --force
+    """
+    source, target = change.folders()
+    card = ModelCard.read(source)
+    found = TextProfile.of(_texts(data, reading), _texts(dev or (), reading))
+    copy_model(source, target)
+    replace(card, profile=found.to_table()).write(target)
+    _say(
+        f"{target} now knows {counted(len(found.counts), 'word')} of its training text; {found.usual_unknown:.1%} of the "
+        "words of other text of its kind are new to it"
+    )
+    reading.report()
+
+
+def _texts(names: Iterable[str], reading: ReadingGroup) -> Iterator[str]:
+    return (document.text for name in names for document in reading.documents(name))
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+
+
+def weights(
+    model: GivenModel,
+    labels: Labels = None,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top",
+            "-n",
+            min=1,
+            help="How many features to list with positive weight, and how many with negative, per label and role.",
+        ),
+    ] = 10,
+    *,
+    reporting: ReportingGroup,
+) -> None:
+    """List the features with the largest positive and negative weights for each label.
+
+    For models trained with encoder.kind=handcrafted. Weights are listed for mentions that start, continue or end at a
+    word. Feature names have the form layer[offsets] symbols: "word[-1] with" is true if the previous word is "with".
+
+    Example: hyperspan model weights --model runs/crf --labels protein --top 5
+    """
+    require_torch("explaining a model with handcrafted features")
+    from hyperspan.nn import load_model
+    from hyperspan.nn.explain import feature_weights
+
+    loaded = load_model(folder_of(model))
+    found = list(feature_weights(loaded, split_names(labels) or None, top))
+    parameters = sum(parameter.numel() for parameter in loaded.parameters())
+    features = len(loaded.vocabulary.features) + len(loaded.vocabulary.span_features)
+    _say(f"{loaded.config.model.kind}: {features:,} features, {parameters:,} parameters")
+    reporting.show([vars(one) for one in found], lambda: _weight_sections(found))
+
+
+def _weight_sections(found: Sequence[FeatureWeight]) -> Iterator[Section]:
+    """A table for each label."""
+    from hyperspan.evaluation.tables import Section
+
+    for label in dict.fromkeys(one.label for one in found):
+        own = sorted((one for one in found if one.label == label), key=lambda one: (one.role, -one.weight))
+        yield Section(label, ("feature", "role", "weight"), [(o.feature, o.role, f"{o.weight:+.3f}") for o in own])
+
+
+def _say(text: str) -> None:
+    print(f"hyperspan: {text}", file=sys.stderr)
