@@ -11,40 +11,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.baselines.linear_chain import TagChain, Tags, TagScores
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions, key
-from hyperspan.kernels.numbers import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.structures import Distribution, Mention, MentionSet
-from hyperspan.structures.common import (
-    check_count,
-    check_no_nan,
-    check_possible,
-    check_scores,
-    in_float64,
-    log_probability,
-)
+from hyperspan.structures import Mention, MentionSet
+from hyperspan.structures.common import check_scores
 from hyperspan.structures.distribution import check_types
-from hyperspan.structures.graphs import Hyperedge, Hypergraph
-from hyperspan.structures.kbest import best_products
-from hyperspan.structures.mentions import MentionSets, check_mentions
+from hyperspan.structures.graphs import Graph, GraphDistribution, Hyperedge, Hypergraph, stretches
 from hyperspan.structures.scores import check_lengths
 
 LABELS = ("X", "S", "E", "C", "ES", "CS", "EC", "ECS")
 """The labels of a gap, in the order of their scores."""
-FROM_INSIDE = tuple("E" in label or "C" in label for label in LABELS)
-TO_INSIDE = tuple("S" in label or "C" in label for label in LABELS)
+FROM_INSIDE = np.array(["E" in label or "C" in label for label in LABELS])
+TO_INSIDE = np.array(["S" in label or "C" in label for label in LABELS])
 
 
-def labels_of(mentions: Iterable[Mention], length: int, types: int) -> list[Tags]:
+def labels_of(mentions: Iterable[Mention], length: int, types: int) -> list[tuple[int, ...]]:
     """For each type the labels, as indices into LABELS, of the gaps of a sentence with these mentions.
 
     >>> [[LABELS[label] for label in labels] for labels in labels_of({(0, 4, 0), (1, 3, 0)}, length=5, types=2)]
@@ -61,7 +52,7 @@ def labels_of(mentions: Iterable[Mention], length: int, types: int) -> list[Tags
     ]
 
 
-def structure_of_labels(labels: Sequence[Tags]) -> Structure:
+def structure_of_labels(labels: Sequence[Sequence[int]]) -> Structure:
     """The structure that some labels mark, given for each type."""
 
     def marked(mark: str) -> frozenset[tuple[int, int]]:
@@ -72,7 +63,25 @@ def structure_of_labels(labels: Sequence[Tags]) -> Structure:
     return Structure(starts=marked("S"), ends=marked("E"), continues=marked("C"))
 
 
-class MentionSeparators(Distribution):
+@lru_cache(maxsize=64)
+def separators_graph(n: int, m: int) -> Graph:
+    """For each type, from each gap on, outside and inside mentions: a label, and what it leads to."""
+    graph = Graph(label=(n + 1, m, len(LABELS)))
+    following = np.array([np.full(m, graph.end), np.full(m, graph.nowhere)])  # (2, m): all mentions end
+    possible = np.array([~FROM_INSIDE, FROM_INSIDE])[:, None]  # (2, 1, 8)
+    for gap in reversed(range(n + 1)):
+        tails = following[TO_INSIDE.astype(int)].T  # (m, 8)
+        following = graph.add(
+            np.where(possible, tails, graph.nowhere),
+            graph.slots["label"][gap],
+            symbol=np.array([["O"], ["I"]]),
+            gap=gap,
+            kind=np.arange(m),
+        )
+    return graph.finish(following[0])
+
+
+class MentionSeparators(GraphDistribution):
     """A distribution over the structures of each sentence of a padded batch: p(structure) ∝ exp(sum of its labels'
     scores).
 
@@ -101,128 +110,56 @@ class MentionSeparators(Distribution):
         check_reading(reading)
         batch, gaps, _, m = scores.shape
         self.scores = scores
-        self.lengths = check_lengths(lengths, batch, gaps - 1)
         self.reading: Reading = reading
-        self.max_width, self.types = gaps - 1, m
+        super().__init__(separators_graph(gaps - 1, m), check_lengths(lengths, batch, gaps - 1), m, gaps - 1)
 
-    def _chain(self, *, exact: bool = False) -> TagChain:
-        """One chain of labels for each sentence and type, in that order."""
-        batch, gaps, labels, m = self.scores.shape
-        scores = in_float64(self.scores) if exact else self.scores
-        emit = scores.permute(0, 3, 1, 2).reshape(batch * m, gaps, labels)
-        to_inside, from_inside = (torch.tensor(flags, device=emit.device) for flags in (TO_INSIDE, FROM_INSIDE))
+    def slot_scores(self) -> Tensor:
+        device = self.scores.device
+        gap = torch.arange(self.scores.shape[1], device=device)
+        words = (torch.tensor(self.lengths, device=device)[:, None] - gap)[
+            ..., None, None
+        ]  # (B, gaps, 1, 1): those to come
+        marked = torch.arange(len(LABELS), device=device)[:, None] > 0  # (8, 1)
+        goes_on = torch.from_numpy(TO_INSIDE).to(device)[:, None]
+        scores = self.scores.masked_fill((words == 0) & goes_on | (words < 0) & marked, MINUS_INFINITY)
+        return scores.masked_fill((words < 0) & ~marked, 0.0).transpose(2, 3).flatten(1).T.contiguous()
 
-        def only(possible: Tensor) -> Tensor:
-            return torch.zeros_like(possible, dtype=emit.dtype).masked_fill(~possible, MINUS_INFINITY)
+    def read(self, slots: Sequence[int]) -> MentionSet:
+        """Those of one type after the other, gap by gap."""
+        labels = np.array(slots, dtype=np.int64).reshape(self.types, self.max_width + 1) % len(LABELS)
+        return read(structure_of_labels(labels.tolist()), self.reading)
 
-        step = only(to_inside[:, None] == from_inside)  # (8, 8)
-        gaps_of = [length + 1 for length in self.lengths for _ in range(m)]
-        return TagChain(TagScores(emit, step, first=only(~from_inside), last=only(~to_inside)), gaps_of)
-
-    def _by_sentence(self, per_chain: Tensor) -> Tensor:
-        """(B m,) -> (B,)"""
-        return per_chain.view(len(self.lengths), self.types).sum(1)
-
-    # -- probabilities --------------------------------------------------------------------------------------------
-
-    @property
-    def log_partition(self) -> Tensor:
-        """(B,): the logarithm of the sum of exp(score) over all structures."""
-        return self._by_sentence(self._chain().log_partition)
-
-    def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of the structure of one mention set per sentence."""
-        sets = check_mentions(mention_sets, self.lengths, self.types)
-        labels = [
-            row
-            for mentions, length in zip(sets, self.lengths, strict=True)
-            for row in labels_of(mentions, length, self.types)
-        ]
-        chain = self._chain()
-        # Subtract per chain, so that large scores cancel before summing.
-        return self._by_sentence(log_probability(chain.score(labels), chain.log_partition))
+    def slots_of(self, sets: Sequence[set[Mention]]) -> list[list[int] | None]:
+        slots, kinds = self.graph.slots["label"], np.arange(self.types)[:, None]
+        found: list[list[int] | None] = []
+        for mentions, length in zip(sets, self.lengths, strict=True):
+            labels = np.array(labels_of(mentions, length, self.types), dtype=np.int64).reshape(-1, length + 1)
+            found.append(slots[np.arange(length + 1), kinds, labels].ravel().tolist())
+        return found
 
     @property
     def marginals(self) -> Tensor:
         """(B, n, n, m): the probability that the mention from i to i + w inclusive of type k is read under "all", for
         any `reading`: a mention starts at i, one ends after i + w, and every gap between is inside; 0 in padding."""
-        (batch, gaps, _, m), n = self.scores.shape, self.max_width
-        chain = self._chain()
-        device = self.scores.device
-        size = torch.tensor(chain.lengths, device=device)[:, None]  # (B m, 1)
-        emit = chain.scores.emit.masked_fill((torch.arange(gaps, device=device) >= size)[..., None], 0.0)
-        before, after = chain.messages()
+        n = self.max_width
+        labels = self.exact_posteriors.view(n + 1, self.types, len(LABELS), len(self.lengths))
 
-        def over(mark: str, values: Tensor) -> Tensor:
-            """(B m, gaps, 8) -> (B m, gaps): the log-sum over labels with this mark."""
-            return log_sum(values[..., [index for index, label in enumerate(LABELS) if mark in label]], 2)
+        def some(chosen: np.ndarray) -> Tensor:
+            """(n + 1, m, B): the probability that the label of a gap is one of these."""
+            return labels[:, :, chosen.nonzero()[0].tolist()].sum(2)
 
-        first = torch.arange(n, device=device)
-        last = first[:, None] + first  # (n, n): the last word, by start and width
-        inner = over("C", emit)[:, last.clamp(max=n)]  # the gap before the last word
-        inner = torch.cat([torch.zeros_like(inner[:, :, :1]), inner[:, :, 1:]], dim=2).cumsum(2)
-        ends = over("E", emit + after)[:, (last + 1).clamp(max=n)]
-        log_marginals = over("S", before)[:, :n, None] + inner + ends - finite(chain.log_partition)[:, None, None]
-        beyond = last >= size[..., None] - 1
-        marginals = log_marginals.masked_fill(beyond, MINUS_INFINITY).clamp(max=0.0).exp()
-        return marginals.view(batch, m, n, n).permute(0, 2, 3, 1)
-
-    @property
-    def entropy(self) -> Tensor:
-        return self._by_sentence(self._chain().entropy)
+        starts, ends, goes_on = (some(np.array([mark in label for label in LABELS])) for mark in "SEC")
+        inside = some(FROM_INSIDE)
+        inside = inside.masked_fill(inside == 0, 1.0)
+        found = stretches(starts[:n], (goes_on / inside)[1:], (ends / inside)[1:], n)
+        return found.permute(2, 0, 3, 1).to(self.scores)
 
     def restrict(self, types: Sequence[int]) -> MentionSeparators:
         """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         return MentionSeparators(self.scores[..., check_types(types, self.types)], self.lengths, self.reading)
 
-    # -- decoding -------------------------------------------------------------------------------------------------
 
-    def _read(self, labels: Sequence[Tags]) -> MentionSet:
-        return read(structure_of_labels(labels), self.reading)
-
-    @torch.no_grad()
-    def argmax(self) -> list[MentionSet]:
-        """The mentions of the most probable structure of each sentence."""
-        try:
-            rows = self._chain().argmax()
-        except ValueError:
-            check_possible(self.log_partition)  # names the sentence, as chains are per sentence and type
-            raise
-        m = self.types
-        return [self._read(rows[sentence * m : sentence * m + m]) for sentence in range(len(self.lengths))]
-
-    @torch.no_grad()
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The mentions of the k most probable structures of each sentence, with log-probabilities; fewer when fewer
-        exist."""
-        check_count(k)
-        chain, m = self._chain(exact=True), self.types
-        totals = chain.log_partition
-        check_no_nan(totals.view(len(self.lengths), m).sum(1))  # names the sentence
-        ranked = [
-            [(labels, score - total) for labels, score in rows]
-            for rows, total in zip(chain.topk(k), totals.tolist(), strict=True)
-        ]
-        return [
-            [(self._read(labels), value) for labels, value in best_products(ranked[sentence * m : sentence * m + m], k)]
-            for sentence in range(len(self.lengths))
-        ]
-
-    @torch.no_grad()
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        """The mentions of k independent, exact samples of each sentence's structure; the same generator state gives the
-        same samples."""
-        check_count(k)
-        check_possible(self.log_partition)
-        rows, m = self._chain().sample(k, generator), self.types
-        read_once = cache(self._read)  # a confident model draws few structures, many times each
-        return [
-            [read_once(tuple(row[draw] for row in rows[sentence * m : sentence * m + m])) for draw in range(k)]
-            for sentence in range(len(self.lengths))
-        ]
-
-
-# -- the explicit graph, for inspection, counting, and testing the fast version ----------------------------------------
+# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
 
 
 class SeparatorNode(NamedTuple):
@@ -247,18 +184,12 @@ def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[Sepa
     40
     """
     m = types if isinstance(types, int) else len(types)
-    root = SeparatorNode("sentence")
-    edges = [Hyperedge(root, tuple(SeparatorNode("O", 0, k) for k in range(m)))]
-    for k in range(m):
-        for gap in range(n + 1):
-            for label in range(len(LABELS)):
-                head = SeparatorNode("I" if FROM_INSIDE[label] else "O", gap, k)
-                leaf = SeparatorNode("label", gap, k, label)
-                if gap < n:
-                    edges.append(Hyperedge(head, (leaf, SeparatorNode("I" if TO_INSIDE[label] else "O", gap + 1, k))))
-                elif not TO_INSIDE[label]:
-                    edges.append(Hyperedge(head, (leaf,)))
-    return Hypergraph(root, edges)
+
+    def leaf(name: str, place: tuple[int, ...]) -> SeparatorNode:
+        gap, kind, label = place
+        return SeparatorNode("label", gap, kind, label)
+
+    return separators_graph(n, m).spelled_out(SeparatorNode, leaf, root=SeparatorNode("sentence"))
 
 
 def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Reading = "all") -> MentionSet:

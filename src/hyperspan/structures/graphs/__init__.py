@@ -37,6 +37,7 @@ from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sam
 
 if TYPE_CHECKING:
     from hyperspan.structures.graphs.distribution import GraphDistribution, SpanGraph
+    from hyperspan.structures.graphs.sums import stretches
 
 __all__ = [
     "Counting",
@@ -66,11 +67,16 @@ __all__ = [
     "nodes_of",
     "outside",
     "segmental_hypergraph",
+    "stretches",
     "viterbi",
 ]
 
 
+NEED_TORCH = {"GraphDistribution": "distribution", "SpanGraph": "distribution", "stretches": "sums"}
+"""The modules of the names that load on first use."""
+
+
 def __getattr__(name: str) -> Any:
-    if name not in ("GraphDistribution", "SpanGraph"):
+    if name not in NEED_TORCH:
         raise AttributeError(f"module 'hyperspan.structures.graphs' has no attribute {name!r}")
-    return imported(f"hyperspan.structures.graphs.distribution:{name}")
+    return imported(f"hyperspan.structures.graphs.{NEED_TORCH[name]}:{name}")

@@ -69,18 +69,20 @@ class GraphDistribution(Distribution):
         """(B,): the log-probability of one mention set per sentence; -inf for a set that the structure cannot hold."""
         found = self.slots_of(check_mentions(mention_sets, self.lengths, self.types))
         scores = self.slot_scores()
-        rows = [(slot, sentence) for sentence, slots in enumerate(found) for slot in slots or ()]
-        slot, sentence = torch.tensor(rows, dtype=torch.long, device=scores.device).reshape(-1, 2).T
-        score = scores.new_zeros(len(found)).index_add(0, sentence, scores[slot, sentence])
+        counts = torch.tensor([len(slots or ()) for slots in found], dtype=torch.long, device="cpu")
+        sentence = torch.arange(len(found), device="cpu").repeat_interleave(counts)
+        slot = torch.tensor([slot for slots in found for slot in slots or ()], dtype=torch.long, device="cpu")
+        places = (slot * len(found) + sentence).to(scores.device)
+        taken = scores.flatten().index_select(0, places)
+        score = scores.new_zeros(len(found)).index_add(0, sentence.to(scores.device), taken)
         total = log_partition(self.graph, scores).sum(0)
         return log_probability(score, total, (slots is None for slots in found))
 
     @property
-    def slot_posteriors(self) -> Tensor:
+    def exact_posteriors(self) -> Tensor:
         """(scores, B): how often a hyperpath takes each score, on average; in float64, where large scores leave enough
         digits."""
-        scores = self.slot_scores()
-        return posteriors(self.graph, in_float64(scores)).to(scores)
+        return posteriors(self.graph, in_float64(self.slot_scores()))
 
     @property
     def entropy(self) -> Tensor:
@@ -219,5 +221,5 @@ class SpanGraph(GraphDistribution):
     @property
     def marginals(self) -> Tensor:
         n, c, m = self._shape
-        found = self.slot_posteriors[: n * c * m].view(n, c, m, len(self.lengths)).permute(3, 0, 1, 2)
-        return pad(found, (0, 0, 0, self.max_width - c))
+        found = self.exact_posteriors[: n * c * m].view(n, c, m, len(self.lengths)).permute(3, 0, 1, 2)
+        return pad(found.to(self.by_name["mention"]), (0, 0, 0, self.max_width - c))

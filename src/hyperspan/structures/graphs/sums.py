@@ -72,6 +72,26 @@ def posteriors(graph: Graph, scores: Tensor) -> Tensor:
     return _Posteriors.apply(scores, values, ways, ones, plan)  # type: ignore[no-any-return]
 
 
+def stretches(starts: Tensor, goes_on: Tensor, ends: Tensor, widths: int) -> Tensor:
+    """(n, …) each -> (n, …, widths): the probability that a stretch of places starts at each one, by its width.
+
+    `goes_on` and `ends` are conditional: the probability that a stretch that contains a place goes on, or ends there.
+
+    >>> half = torch.full((3,), 0.5)
+    >>> stretches(half, half, half, 3)
+    tensor([[0.2500, 0.1250, 0.0625],
+            [0.2500, 0.1250, 0.0000],
+            [0.2500, 0.0000, 0.0000]])
+    """
+
+    def from_each(values: Tensor) -> Tensor:
+        """(n, …) -> (n, …, widths): the values of a place and of those after it."""
+        return torch.cat([values, values.new_zeros(widths, *values.shape[1:])]).unfold(0, widths, 1)[: len(values)]
+
+    reached = torch.cat([starts.unsqueeze(-1), from_each(goes_on)[..., : widths - 1]], dim=-1).cumprod(-1)
+    return reached * from_each(ends)
+
+
 class _HyperpathSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, plan: Plan) -> Tensor:
