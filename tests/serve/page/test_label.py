@@ -127,6 +127,8 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
     for *keys, does in listed:
         assert f"| {does} | {' '.join(f'`{key}`' for key in keys)} |".replace("1 … 9", "1` … `9") in DOCUMENTED
     page.keyboard.press("Escape")
+    page.locator("#show-keys").click()
+    page.keyboard.press("Escape")  # the keys that were listed act
     press(page, "Space")
 
     wait_for_sentence(page, 2)

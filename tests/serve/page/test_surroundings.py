@@ -24,6 +24,8 @@ def test_on_a_phone(opened: Opener) -> None:
         return page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
     listed(page)
+    heights: list[float] = page.locator("#rows button").evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert max(heights) < 40  # words on buttons are not broken
     page.locator("#threshold").fill("0.02")
     assert not is_wide()
     page.locator("#result .tag").first.tap()

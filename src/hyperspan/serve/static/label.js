@@ -286,10 +286,10 @@ function press(event) {
 
 function wire() {
   document.addEventListener("keydown", press);
-  $("show-keys").addEventListener("click", showKeys);
   drawItemActions(act);
-  for (const id of ["current", "palette", "item-actions"]) // with a pointer one goes on with the sentence, not with the button
+  for (const id of ["show-keys", "current", "palette", "item-actions"]) // with a pointer one goes on with the sentence, not with the button
     $(id).addEventListener("click", (event) => event.detail > 0 && !document.querySelector("dialog[open]") && $("sentence").focus({ preventScroll: true }));
+  $("show-keys").addEventListener("click", showKeys); // a dialog gives the focus back to where it was
   addEventListener("beforeunload", (event) => {
     if (!outbox.isEmpty || desk.isEditing) event.preventDefault();
   });
