@@ -72,7 +72,7 @@ def test_joint_types_hold_what_independent_ones_do() -> None:
 
 
 def test_four_words() -> None:
-    """The figures of docs/concepts/structures.md, and those of the generic engine."""
+    """The figures of docs/concepts/models.md, and those of the generic engine."""
     found = {name: count(system(name), n=4, m=1) for name in ("Lu & Roth", "Muis & Lu", "SH")}
     assert (found["Lu & Roth"].hyperpaths, found["Lu & Roth"].spurious) == (1024, 816)
     assert found["Muis & Lu"].spurious == found["SH"].spurious == found["SH"].ambiguous == 0
