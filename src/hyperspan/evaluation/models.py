@@ -22,6 +22,7 @@ from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.evaluation.set_probabilities import set_probabilities
+from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions, Threshold
 from hyperspan.text.sentences import texts, with_context
 from hyperspan.text.tokens import WORDS, Tokenizer
@@ -38,7 +39,7 @@ CANDIDATE_THRESHOLD = 0.01
 class SentenceRecognizer(Protocol):
     """A model that can be scored.
 
-    Use :class:`hyperspan.runtime.annotator.Annotator`, or a subclass of this with `recognize`.
+    Use :class:`hyperspan.runtime.annotator.Annotator`, or a subclass of this with `predictions`.
     """
 
     @property
@@ -61,8 +62,11 @@ class SentenceRecognizer(Protocol):
         """How the model reads raw text."""
         return WORDS
 
-    def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
-        """The sentences with their most probable mention sets, or with all mentions of at least this probability."""
+    def predictions(
+        self, sentences: Iterable[Sentence], *, threshold: float | None = None, candidates: float | None = None
+    ) -> Iterator[SentencePrediction]:
+        """What the model finds in each sentence: its most probable mention set, or all mentions of at least the
+        probability `threshold`; and as candidates all mentions of at least the probability `candidates`."""
         ...
 
 
@@ -92,10 +96,14 @@ class RecognizerOptions:
     def tokenizer(self) -> Tokenizer:
         return self.annotator.tokenizer
 
-    def recognize(self, sentences: Iterable[Sentence], *, threshold: float | None = None) -> Iterator[Sentence]:
-        """The sentences with the mentions that the annotator finds under these options."""
-        wanted = self.threshold if threshold is None else threshold
-        return self.annotator.recognize(sentences, threshold=wanted, names=self.names, pronouns=self.pronouns)
+    def predictions(
+        self, sentences: Iterable[Sentence], *, threshold: float | None = None, candidates: float | None = None
+    ) -> Iterator[SentencePrediction]:
+        """What the annotator finds in each sentence under these options."""
+        wanted, names, pronouns = self.threshold if threshold is None else threshold, self.names, self.pronouns
+        return self.annotator.predictions(
+            sentences, threshold=wanted, candidates=candidates, names=names, pronouns=pronouns
+        )
 
 
 @dataclass(frozen=True)
@@ -126,12 +134,14 @@ def evaluate_model(
     mentions with these labels are scored, for a corpus that does not annotate all labels of the model; the documents
     keep all mentions found. `on_words` is called with the number of words of each sentence read.
 
+    >>> from hyperspan.runtime.documents import SentencePrediction
     >>> from hyperspan.types import Document, Mention
     >>> class Capitals(SentenceRecognizer):
-    ...     def recognize(self, sentences, *, threshold=None):
+    ...     def predictions(self, sentences, *, threshold=None, candidates=None):
     ...         for sentence in sentences:
-    ...             found = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
-    ...             yield Sentence(sentence.tokens, [Mention(i, i + 1, "GPE", probability=0.7) for i in found])
+    ...             places = [i for i, word in enumerate(sentence.tokens) if word.istitle()]
+    ...             found = [Mention(i, i + 1, "GPE", probability=0.7) for i in places]
+    ...             yield SentencePrediction(found, candidates=found)
     >>> gold = [Document("the Seattle zoo", [Mention(0, 15, "FAC"), Mention(4, 11, "GPE")])]
     >>> evaluate_model(Capitals(), gold).report.micro
     Score(correct=1, predicted=1, gold=2)
@@ -147,9 +157,10 @@ def evaluate_model(
             "sentence without the part-of-speech tags that the model was trained with; expect lower scores", untagged
         )
     start = time.perf_counter()
-    predicted = _recognized(model, blank, threshold, on_words)
+    found = _predictions(model, blank, threshold, on_words)
     seconds = time.perf_counter() - start
-    candidates = _recognized(model, blank, CANDIDATE_THRESHOLD, on_words)
+    predicted = _with_mentions(blank, [one.mentions for one in found])
+    candidates = _with_mentions(blank, [one.candidates for one in found])
     aligned = align(annotated, predicted, candidates, problems=problems)
     aligned = aligned if labels is None else aligned.with_labels(labels)
     report = evaluate(aligned.gold, aligned.systems[0], samples=samples, seed=seed)
@@ -168,22 +179,19 @@ def _without_mentions(document: Document, tokenizer: Tokenizer, problems: Proble
     return with_sentences(evolve(document, sentences=sentences, **unmarked), problems, tokenizer)
 
 
-def _recognized(
+def _predictions(
     model: SentenceRecognizer,
     documents: Sequence[Document],
     threshold: float | None,
     on_words: Callable[[int], None] | None,
-) -> list[Document]:
-    """The documents with the mentions that the model finds."""
-
-    def counted(found: Iterable[Sentence]) -> Iterator[Sentence]:
-        for sentence in found:
-            if on_words is not None:  # first, as nobody asks what comes after the last sentence
-                on_words(len(sentence))
-            yield sentence
-
-    found = counted(model.recognize(sentences_read(model, documents), threshold=threshold))
-    return [_with_mentions(document, itertools.islice(found, len(document.sentences))) for document in documents]
+) -> list[SentencePrediction]:
+    """What the model finds in all sentences of the documents, with the candidates that calibration is measured on."""
+    sentences, found = list(sentences_read(model, documents)), list[SentencePrediction]()
+    for one in model.predictions(sentences, threshold=threshold, candidates=CANDIDATE_THRESHOLD):
+        if on_words is not None:
+            on_words(len(sentences[len(found)]))
+        found.append(one)
+    return found
 
 
 def sentences_read(model: SentenceRecognizer, documents: Sequence[Document]) -> Iterator[Sentence]:
@@ -192,13 +200,19 @@ def sentences_read(model: SentenceRecognizer, documents: Sequence[Document]) -> 
     return (sentence for text in given for sentence in with_context(text, model.context))
 
 
-def _with_mentions(document: Document, found: Iterable[Sentence]) -> Document:
+def _with_mentions(documents: Sequence[Document], found: Sequence[Sequence[Mention]]) -> list[Document]:
+    """The documents with the mentions of all of their sentences, one after the other."""
+    rest = iter(found)
+    return [_document_with(document, itertools.islice(rest, len(document.sentences))) for document in documents]
+
+
+def _document_with(document: Document, found: Iterable[Sequence[Mention]]) -> Document:
     sentences: list[Sentence] = []
     mentions: list[Mention] = []
-    for given, annotated in zip(document.sentences, found, strict=True):
-        sentences.append(given.with_mentions(annotated.mentions))
+    for given, here in zip(document.sentences, found, strict=True):
+        sentences.append(given.with_mentions(here))
         if given.offsets:
-            mentions += [by_characters(mention, given.offsets) for mention in annotated.mentions]
+            mentions += [by_characters(mention, given.offsets) for mention in here]
     return evolve(document, mentions=mentions, sentences=sentences)
 
 

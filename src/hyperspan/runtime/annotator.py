@@ -244,9 +244,28 @@ class Annotator:
         options = self.options(threshold, types, names=names, pronouns=pronouns)
         return (
             evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
-            for window in windows(map(self._check_length, sentences), len, self.window)
-            for sentence, found in zip(window, self.find(window, options), strict=True)
+            for sentence, found in self._predicted(sentences, options)
         )
+
+    def predictions(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        threshold: Threshold = None,
+        candidates: float | None = None,
+        names: bool = False,
+        pronouns: bool = True,
+    ) -> Iterator[SentencePrediction]:
+        """Yield what is found in each tokenized sentence: its mentions and, from the same pass of the model, all
+        mentions of at least the probability `candidates`."""
+        options = self.options(threshold, candidates=candidates, names=names, pronouns=pronouns)
+        return (found for _, found in self._predicted(sentences, options))
+
+    def _predicted(
+        self, sentences: Iterable[Sentence], options: DecodingOptions
+    ) -> Iterator[tuple[Sentence, SentencePrediction]]:
+        for window in windows(map(self._check_length, sentences), len, self.window):
+            yield from zip(window, self.find(window, options), strict=True)
 
     # -- the single steps, for front ends that batch the texts of several users ------------------------------------
 
