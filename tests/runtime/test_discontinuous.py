@@ -17,7 +17,6 @@ from hyperspan.nn.compact import compact
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.model import RuntimeModel
 from hyperspan.structures import DiscontinuousHypergraph
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.types import Mention, Sentence
 from tests.runtime.test_model import runtime_of
 from tests.support.models import learn
@@ -67,7 +66,7 @@ def test_discontinuous_runtime_equals_torch(half: bool, changes: list[str], tmp_
     with torch.inference_mode(), kernels.reference():
         expected = model.distribution(given)
     found = runtime.distribution(given)
-    assert isinstance(expected, DiscontinuousHypergraph) and isinstance(found, DiscontinuousArrayHypergraph)
+    assert isinstance(expected, DiscontinuousHypergraph) and isinstance(found, DiscontinuousHypergraph)
     assert runtime.discontinuous and runtime.parameter_count == model.parameter_count
     assert found.argmax() == expected.argmax() and any(found.argmax())
     assert found.marginals == pytest.approx(expected.marginals.numpy(), abs=1e-5)

@@ -13,10 +13,14 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.kernels.encode import PartScores
-from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
+from hyperspan.structures import (
+    DiscontinuousHypergraph,
+    DiscontinuousScores,
+    EdgeScores,
+    MentionSet,
+    SegmentalHypergraph,
+)
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
 from tests.baselines.cases_cascaded import cascaded_cases
 from tests.baselines.cases_linear_chain import linear_chain_cases
@@ -160,8 +164,7 @@ def over_arrays(case: Case) -> Case:
     if case.longer is None:
         made: Any = SegmentalHypergraph(EdgeScores(*arrays), case.lengths)
     else:
-        first, parts = EdgeScores(*arrays[:4]), PartScores(*arrays[4:])
-        made = DiscontinuousArrayHypergraph(first, parts, case.lengths, case.vectorised.parts)
+        made = DiscontinuousHypergraph(DiscontinuousScores(*arrays), case.lengths, case.vectorised.parts)
     return replace(case, vectorised=OverArrays(made))
 
 

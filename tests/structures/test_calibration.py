@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import kernels
-from hyperspan.kernels.encode import PartScores
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
 from hyperspan.structures.mentions import AnyMention
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from tests.structures.cases import edge_scores
@@ -115,19 +113,18 @@ LENGTHS = st.lists(st.integers(0, 7), min_size=1, max_size=4)
 
 def both(
     lengths: list[int], sizes: Sizes, parts: int, seed: int
-) -> tuple[DiscontinuousArrayHypergraph, DiscontinuousHypergraph]:
+) -> tuple[DiscontinuousHypergraph, DiscontinuousHypergraph]:
     """The same distribution twice; some edges are impossible, but never that nothing begins."""
     generator, n, (c, g, later, m) = torch.Generator().manual_seed(seed), max(lengths), sizes
     widths = [(), (), (c - 1,), (c,), (c,), (g,), (later,)]
     tensors = [torch.randn(len(lengths), n, *one, m, generator=generator, dtype=torch.float64) * 2 for one in widths]
     for tensor in tensors[1:]:
         tensor[torch.rand(tensor.shape, generator=generator) < 0.1] = -math.inf
-    arrays = [tensor.numpy() for tensor in tensors]
-    array = DiscontinuousArrayHypergraph(EdgeScores(*arrays[:4]), PartScores(*arrays[4:]), lengths, parts)
+    array = DiscontinuousHypergraph(DiscontinuousScores(*(tensor.numpy() for tensor in tensors)), lengths, parts)
     return array, DiscontinuousHypergraph(DiscontinuousScores(*tensors), lengths, parts)
 
 
-def check_equal(array: DiscontinuousArrayHypergraph, tensor: DiscontinuousHypergraph, tolerance: float) -> None:
+def check_equal(array: DiscontinuousHypergraph, tensor: DiscontinuousHypergraph, tolerance: float) -> None:
     assert array.types == tensor.types and array.lengths == tensor.lengths
     assert array.log_partition == pytest.approx(tensor.log_partition.numpy(), rel=tolerance, abs=tolerance)
     assert array.marginals == pytest.approx(tensor.marginals.numpy(), abs=tolerance)
@@ -164,7 +161,7 @@ def test_calibration_of_gaps_keeps_the_most_probable_sets(
     check_equal(array, tensor, 1e-9)
     with kernels.only("c") if in_c else kernels.reference():
         found = array.calibrated(drawn_with_gaps(sizes[3], seed))
-        again = DiscontinuousArrayHypergraph(found.first, found.longer, lengths, parts)  # which finds the best anew
+        again = DiscontinuousHypergraph(found.scores, lengths, parts)  # which finds the best anew
         assert found.argmax() == again.argmax() == array.argmax()
         assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
         check_equal(found, with_biases(tensor, drawn_with_gaps(sizes[3], seed)), 1e-9)

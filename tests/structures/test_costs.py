@@ -14,9 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hyperspan import kernels
-from hyperspan.kernels.encode import PartScores
-from hyperspan.structures import EdgeScores, SegmentalHypergraph
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
+from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
 
 MEBIBYTE = 2**20
 
@@ -67,7 +65,7 @@ def instructions(call: Callable[[], object]) -> int:
 def test_conditioned_menus_take_no_slow_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     n, sizes, slow = 30, [(), (), (3,), (4,), (4,), (3,), (2,)], 0
     arrays = [np.zeros((1, n, *widths, 2), dtype=np.float32) for widths in sizes]
-    distribution = DiscontinuousArrayHypergraph(EdgeScores(*arrays[:4]), PartScores(*arrays[4:]), [n], parts=3)
+    distribution = DiscontinuousHypergraph(DiscontinuousScores(*arrays), [n], parts=3)
     logaddexp = np.logaddexp
 
     def counted(*given: Any, **options: Any) -> Any:

@@ -53,6 +53,22 @@ def _scale(edges: Tensor, gradient: Tensor) -> Tensor:
     return edges.mul_(gradient if edges.dim() == gradient.dim() else gradient[:, :, None])
 
 
+def gradients(total: Callable[[Any], Tensor], scores: Any) -> Any:
+    """How fast a total of scores grows with each score, by name; differentiable if gradients are needed."""
+    differentiable = scores.needs_gradient
+    with torch.inference_mode(False), torch.enable_grad():
+        # Views, because the caller's tensors may depend on each other, and only direct gradients count here.
+        if differentiable:
+            leaves = scores.map(lambda one: one.view_as(one) if one.requires_grad else one.detach().requires_grad_())
+        else:
+            leaves = scores.map(lambda one: one.detach().clone().requires_grad_())
+        given = leaves.tensors()
+        found = torch.autograd.grad(
+            total(leaves), list(given.values()), create_graph=differentiable, materialize_grads=True
+        )
+    return scores.changed(**dict(zip(given, found, strict=True)))
+
+
 class Gather(Function):
     """Gather values at index columns, each at most once, so that the backward pass needs no accumulation."""
 

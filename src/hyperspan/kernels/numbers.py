@@ -121,6 +121,15 @@ def gathered(values: Any, columns: Any) -> Any:
     return Gather.apply(values, columns)
 
 
+def put(values: Any, place: tuple[np.ndarray, ...], new: Any) -> Any:
+    """The values with new ones at some places, given as index columns."""
+    if not is_array(values):
+        return values.index_put(tuple(placed(column, values) for column in place), new)
+    found = values.copy()
+    found[place] = new
+    return found
+
+
 def widened(values: Any, widths: int) -> Any:
     """(B, n, fewer widths, m), or more dimensions, with zeros up to so many widths."""
     missing = widths - values.shape[2]

@@ -25,10 +25,9 @@ from hyperspan.runtime.kinds import check_gaps
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.discontinuous_scores import DiscontinuousScores
 from hyperspan.structures.losses import Loss, starts_of, with_margin
 from hyperspan.structures.mentions import Mention
-from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.scores import DiscontinuousScores
 from hyperspan.structures.segmental_calibration import TypeCalibration
 
 
@@ -95,8 +94,7 @@ class DiscontinuousScorer(Scorer):
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last)
 
     def skipping(self, scores: DiscontinuousScores, margin: float) -> DiscontinuousScores:
-        first = EdgeScores(scores.absent, scores.present, scores.extend, scores.close)
-        return replace(scores, present=first.skipping(margin).present)
+        return scores.skipping(margin)
 
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, present=scores.present + bias)

@@ -10,12 +10,12 @@ import numpy as np
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encode import BESIDE, GapLimits, PartScores, ScoreArrays
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
-from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.discontinuous import DiscontinuousHypergraph
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
 
-ArrayDistribution = SegmentalHypergraph[np.ndarray] | DiscontinuousArrayHypergraph
+ArrayDistribution = SegmentalHypergraph[np.ndarray] | DiscontinuousHypergraph[np.ndarray]
 
 
 def check_gaps(config: Config) -> None:
@@ -123,13 +123,13 @@ class DiscontinuousKind:
         parts: PartScores | None,
         lengths: Sequence[int],
         calibration: TypeCalibration | None,
-    ) -> DiscontinuousArrayHypergraph:
+    ) -> DiscontinuousHypergraph[np.ndarray]:
         parts = PartScores(scores.close, scores.close, scores.close) if parts is None else parts  # of no words
-        edges = EdgeScores(*scores)
+        found = DiscontinuousScores(*scores[:4], *parts)
         if calibration is None:
-            return DiscontinuousArrayHypergraph(edges, parts, lengths, config.discontinuous.parts)
-        edges = calibration.temper(edges)
-        return DiscontinuousArrayHypergraph(edges, parts, lengths, config.discontinuous.parts).calibrated(calibration)
+            return DiscontinuousHypergraph(found, lengths, config.discontinuous.parts)
+        found = calibration.temper(found)
+        return DiscontinuousHypergraph(found, lengths, config.discontinuous.parts).calibrated(calibration)
 
 
 SERVED_KINDS: dict[str, ServedKind] = {"segmental": SegmentalKind(), "discontinuous": DiscontinuousKind()}

@@ -12,7 +12,7 @@ from hyperspan.plugins import imported
 
 _HOME = {
     "DiscontinuousHypergraph": "discontinuous",
-    "DiscontinuousScores": "discontinuous_scores",
+    "DiscontinuousScores": "scores",
     "Distribution": "distribution",
     "EdgeScores": "scores",
     "JointScores": "joint_scores",
@@ -47,13 +47,12 @@ __all__ = [
 if TYPE_CHECKING:
     from hyperspan.structures.constraints import PartialMarks
     from hyperspan.structures.discontinuous import DiscontinuousHypergraph
-    from hyperspan.structures.discontinuous_scores import DiscontinuousScores
     from hyperspan.structures.distribution import Distribution
     from hyperspan.structures.joint import JointSegmentalHypergraph
     from hyperspan.structures.joint_scores import JointScores
     from hyperspan.structures.losses import Loss, negative_log_likelihood, softmax_margin
     from hyperspan.structures.mentions import Mention, MentionSet, NotSupportedError
-    from hyperspan.structures.scores import EdgeScores
+    from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
     from hyperspan.structures.segmental import SegmentalHypergraph
 
 

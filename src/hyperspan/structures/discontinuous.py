@@ -1,59 +1,51 @@
 """A distribution over sets of mentions that may have gaps.
 
 The segmental hypergraph with one change: where a first part ends, its mention may continue after a gap.
-:mod:`hyperspan.structures.discontinuous_menus` explains why every set of mentions is one hyperpath;
-docs/concepts/discontinuous.md derives it.
+:mod:`hyperspan.structures.gaps` explains why every set of mentions is one hyperpath; docs/concepts/discontinuous.md
+derives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from hyperspan.kernels import transfer
-from hyperspan.kernels.numbers import MINUS_INFINITY, finite, widened
-from hyperspan.structures.common import check_count, check_no_nan, in_float64
-from hyperspan.structures.constraints import PartialMarks
+from hyperspan.kernels.numbers import is_array, replaced, to_numpy, widened
+from hyperspan.structures.constraints import AnySets, KnownMentions, PartialMarks, known_of, known_of_marks
 from hyperspan.structures.discontinuous_calibration import AllowedBiases, allowed_biases
-from hyperspan.structures.discontinuous_edges import first_parts
-from hyperspan.structures.discontinuous_events import Events, events_of
-from hyperspan.structures.discontinuous_given import AnySets, Known, known_of, known_of_marks
-from hyperspan.structures.discontinuous_kbest import FirstParts, best_sets
-from hyperspan.structures.discontinuous_menus import (
-    Menus,
-    PartArrays,
+from hyperspan.structures.distribution import check_types, places_above
+from hyperspan.structures.edges import discontinuous_path_scores
+from hyperspan.structures.gaps import Menus
+from hyperspan.structures.gaps_decoding import (
+    ExpectedEdges,
     best_mentions,
+    draw_mentions,
     probability_of,
     probable_mentions,
 )
-from hyperspan.structures.discontinuous_menus_c import ArrayMenus
-from hyperspan.structures.discontinuous_sampling import draw_mentions
-from hyperspan.structures.discontinuous_scores import (
-    DiscontinuousScores,
-    conditional_scores,
-    mean_scores,
-    part_rows,
-)
-from hyperspan.structures.distribution import Distribution, check_types, places_above, places_at
+from hyperspan.structures.gaps_kbest import chain_alternatives
+from hyperspan.structures.kbest import Mentions
 from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
 from hyperspan.structures.places import Places, with_discontinuous
-from hyperspan.structures.scores import EdgeScores, check_lengths, hyperpaths_of, path_scores, without_expected
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Values, check_lengths, mean_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.structures.segmental_chains import Chains
+from hyperspan.structures.units import AnySet, Given, Uniform, UnitProduct
 
-"""One collection of mentions, contiguous or discontinuous, for each sentence of a batch."""
-"""Such mentions, or a boolean mask (B, n, c, m) for contiguous ones."""
+Summed = tuple[Menus, SegmentalHypergraph]
+"""Menus, and the distribution over first parts: sets of events, each a first part of one or more mentions."""
 
 
-class DiscontinuousHypergraph(Distribution):
+class DiscontinuousHypergraph(UnitProduct[Values]):
     """A distribution over the mention sets of each sentence of a padded batch: p(set) ∝ exp(sum of its edges' scores).
 
     A mention has one part, ``(start, end, type)``, or up to `parts` of them, ``(start, end, type, ((start, end), …))``
-    with words between them. With `parts` = 1 this is the :class:`SegmentalHypergraph`. Everything is exact.
+    with words between them. With `parts` = 1 this is the :class:`SegmentalHypergraph`, whose units it has: *chains*,
+    all mentions of a type that begin at a word. Everything is exact. Arrays are not copied and must not change.
 
     >>> import torch
     >>> from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
@@ -69,181 +61,155 @@ class DiscontinuousHypergraph(Distribution):
 
     def __init__(
         self,
-        scores: DiscontinuousScores,
-        lengths: Tensor | Sequence[int],
+        scores: DiscontinuousScores[Values],
+        lengths: Any,
         parts: int = 2,
-        known: Known | None = None,
+        known: KnownMentions | None = None,
+        best: Places | None = None,
     ):
+        """Make the distribution from the scores of a batch and the number of words of each sentence, under the
+        constraints `known`; `best` are the mentions of the most probable sets, if already known."""
         if parts < 1:
             raise ValueError(f"expected mentions of at least one part, got parts = {parts}")
         batch, n, c, m = scores.close.shape
-        self.scores, self.parts, self.known = scores, parts, known
+        self.scores: DiscontinuousScores[Any] = scores
+        self.parts, self.known = parts, known
         self.lengths = check_lengths(lengths, batch, n)
         self.max_width, self.types = c, m
         self.limits_of_mentions = scores.limits(parts)
+        self._known_best = best
+        self._kept: dict[bool, Summed] = {}
 
-    def _like(self, scores: DiscontinuousScores) -> DiscontinuousHypergraph:
-        """The distribution with other scores under the same constraints."""
-        return DiscontinuousHypergraph(scores, self.lengths, self.parts, self.known)
+    def with_scores(self, scores: Any, lengths: Sequence[int] | None = None) -> Self:
+        return type(self)(scores, self.lengths if lengths is None else lengths, self.parts, self.known)
 
-    # -- probabilities --------------------------------------------------------------------------------------------
+    def _with_known(self, known: KnownMentions) -> Given:
+        joined = known if self.known is None else self.known.joined(known)
+        return Given(type(self)(self.scores, self.lengths, self.parts, joined), known.chains)
+
+    # -- probabilities -----------------------------------------------------------------------------------------------
+    # Nothing that depends on tensors is kept: each call sees the current scores and builds a fresh autograd graph.
+
+    def _summed(self, *, best: bool = False) -> Summed:
+        """The menus of all choices, or of the best of arrays."""
+        if best in self._kept:
+            return self._kept[best]
+        menus = Menus(self.scores, self.lengths, self.parts, best=best, known=self.known)
+        edges = EdgeScores(self.scores.absent, self.scores.present, self.scores.extend, menus.events)
+        if self.known is not None:
+            required = menus.required.any(0)
+            edges = edges.given(required, np.zeros_like(required))
+        found = menus, SegmentalHypergraph(edges, self.lengths)
+        if is_array(self.scores.close):
+            self._kept[best] = found
+        return found
+
+    def first_parts(self, *, best: bool = False) -> SegmentalHypergraph:
+        """The distribution over first parts or, if `best`, one over arrays with the same best set of them."""
+        return self._summed(best=best)[1]
 
     @property
-    def _lengths_there(self) -> Tensor:
-        return transfer.lengths_on(self.lengths, self.scores.close.device)
+    def unit_log_partition(self) -> Values:
+        """(B, n, m): the log-partition of each chain; 0 in padding."""
+        return self.first_parts().unit_log_partition
 
-    @property
-    def _inside(self) -> DiscontinuousScores:
-        return self.scores.inside(self._lengths_there)
-
-    def _events(self, known: Known | None = None) -> Events:
-        return events_of(self._inside, self.parts, known or self.known)
-
-    def _first(self, events: Tensor, required: Tensor | None) -> SegmentalHypergraph:
-        """The distribution over first parts: sets of events, each a first part of one or more mentions."""
-        edges = EdgeScores(self.scores.absent, self.scores.present, self.scores.extend, events)
-        if required is not None:
-            edges = edges.given(required, torch.zeros_like(required))
-        return SegmentalHypergraph(edges, self.lengths)
-
-    def _chains(self, known: Known | None = None) -> Tensor:
-        """(B, n, m): the log-partition of each chain, all mentions of a type that begin at a word; 0 in padding."""
-        events = self._events(known)
-        return self._first(events.all, events.required).unit_log_partition
-
-    @property
-    def log_partition(self) -> Tensor:
-        return self._chains().sum((1, 2))
-
-    def log_prob(self, mention_sets: AnySets) -> Tensor:  # type: ignore[override]
-        """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention beyond the
-        limits."""
-        sets = check_discontinuous(mention_sets, self.lengths, self.types)
-        limits, known = self.limits_of_mentions, self.known
-        kept = [{mention for mention in some if limits.allow(mention)} for some in sets]
+    def unit_scores(self, mention_sets: AnySets) -> tuple[Values, list[bool]]:
+        sets, known = check_discontinuous(mention_sets, self.lengths, self.types), self.known
+        kept = [{mention for mention in some if self.limits_of_mentions.allow(mention)} for some in sets]
         impossible = [
             len(some) < len(every) or (known is not None and not known.allows(sentence, some))
             for sentence, (some, every) in enumerate(zip(kept, sets, strict=True))
         ]
-        events = self._events()
-        device, first = events.all.device, [first_parts(some) for some in kept]
-        chains = self._first(events.all, events.required)
-        paths = hyperpaths_of(first, self.max_width, events.all)
-        # Subtract per chain, so that large scores cancel before summing.
-        per_chain = chains._relative(path_scores(chains.scores, paths))
-        per_chain = per_chain + conditional_scores(self.scores, events.all, part_rows(kept, device))
-        never = torch.tensor(impossible, dtype=torch.bool, device=device)
-        return per_chain.clamp(max=0.0).sum((1, 2)).masked_fill(never, MINUS_INFINITY)
-
-    def log_prob_of_known(self, gold: AnySets, marks: PartialMarks | None) -> Tensor:  # type: ignore[override]
-        if marks is None:
-            return self.log_prob(gold)
-        sets = check_discontinuous(gold, self.lengths, self.types)
-        return self._log_prob_given(known_of_marks(sets, marks, self.scores.close.shape, self.limits_of_mentions))
-
-    def _log_prob_given(self, known: Known) -> Tensor:
-        """(B,): the log-probability of the constraints; subtracted per chain, so that large scores cancel before
-        summing."""
-        total, given = self._chains(), self._chains(self._joined(known))
-        per_chain = (given - finite(total)).masked_fill(total == MINUS_INFINITY, MINUS_INFINITY)
-        unknown = torch.from_numpy(~known.chains).to(total.device)
-        # Rounding may put the log-probability of an almost certain choice slightly above 0.
-        return per_chain.masked_fill(unknown, 0.0).clamp(max=0.0).sum((1, 2))
+        return discontinuous_path_scores(self.scores, kept), impossible
 
     @property
-    def marginals(self) -> Tensor:
-        """(B, n, c, m): the probability of each contiguous mention; for others see :meth:`discontinuous_marginals`."""
-        events, close = self._events(), self._inside.close
-        probability = self._first(events.all, events.required).marginals
-        impossible = (events.all == MINUS_INFINITY) | (close == MINUS_INFINITY) | (events.rest == MINUS_INFINITY)
-        if self.known is not None:
-            impossible = impossible | torch.from_numpy(self.known.forbidden).to(close.device)
-        given = close.masked_fill(impossible, 0.0) + events.rest.masked_fill(impossible, 0.0) - finite(events.all)
-        return probability * given.exp().masked_fill(impossible, 0.0)
+    def edge_marginals(self) -> DiscontinuousScores[Values]:
+        """The probability of each edge in the place of its score, or the expected number of those in a place; 0 in
+        padding. This is the gradient of the log-partition."""
+        return self._edges(None)
 
-    @torch.no_grad()
+    def _edges(self, weights: Any) -> DiscontinuousScores[Any]:
+        """Expected edges, those of each chain times its weight (B, n, m)."""
+        if not is_array(self.scores.close):
+            from hyperspan.kernels.autograd import gradients
+
+            def total(scores: DiscontinuousScores[Any]) -> Any:
+                chains: Any = self.with_scores(scores).unit_log_partition
+                return (chains if weights is None else chains * weights).sum()
+
+            return gradients(total, self.scores)
+        menus, first = self._summed()
+        edges, share = first.edge_marginals, 1.0 if weights is None else weights[:, :, None]
+        extend = edges.extend if edges.branch is None else edges.extend + edges.branch
+        found = ExpectedEdges(menus, np.asarray(first.marginals) * share)
+        absent, present = (one * (1.0 if weights is None else weights) for one in (edges.absent, edges.present))
+        return DiscontinuousScores(absent, present, extend * share, found.close, found.open, found.gap, found.last)
+
+    @property
+    def marginals(self) -> Values:
+        """(B, n, c, m): the probability of each contiguous mention; for others see :meth:`discontinuous_marginals`."""
+        menus, first = self._summed()
+        alone = first.marginals * menus.shares[0]
+        return self._certain(alone, self.known.required) if self.known is not None and is_array(alone) else alone
+
+    def _continued(self) -> np.ndarray:
+        """(B, n, c, m): the probability that other parts follow each first part, over arrays."""
+        menus, first = self._summed()
+        goes_on = first.marginals * menus.shares[1]
+        return goes_on if self.known is None else self._certain(goes_on, self.known.opened)
+
+    def _certain(self, probabilities: Any, where: np.ndarray) -> Any:
+        """Probabilities, of which rounding may have made certain ones slightly less probable."""
+        return replaced(probabilities, where, 1.0)
+
     def discontinuous_marginals(self, least: float = 0.01) -> list[dict[AnyMention, float]]:
         """For each sentence, the discontinuous mentions with a probability of at least `least`."""
-        menus, _, goes_on = self._probable()
+        arrays = self._over_arrays()
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
-        for (sentence, mention), probability in zip(
-            *probable_mentions(menus, goes_on, [least] * self.types), strict=True
-        ):
+        found = probable_mentions(arrays._summed()[0], arrays._continued(), [least] * self.types)
+        for (sentence, mention), probability in zip(*found, strict=True):
             result[sentence][mention] = min(probability, 1.0)
         return result
 
-    @property
-    def entropy(self) -> Tensor:
-        """(B,): the entropy of the first parts plus that of their continuations (log-sum minus expected score)."""
-        differentiable = self.scores.needs_gradient
-        with torch.inference_mode(False), torch.enable_grad():
-            leaves = (
-                self.scores.in_float64()
-                if differentiable
-                else self.scores.map(lambda one: in_float64(one.detach()).clone())
+    def probabilities_of(self, found: Places) -> np.ndarray:
+        arrays = self._over_arrays()
+        (menus, first), known = arrays._summed(), self.known
+        sentence, start, end, kind = found.rows.astype(np.int64, copy=False).T
+        if found.parts:
+            end = np.array(
+                [parts[0][1] if parts else j for parts, j in zip(found.parts, end.tolist(), strict=True)],
+                dtype=np.int64,
             )
-            leaves = leaves.map(lambda one: one if one.requires_grad else one.requires_grad_())
-            exact = self._like(leaves)
-            events = exact._events()
-            first = exact._first(events.all, events.required)
-            probability = first.marginals
-            inner = {name: leaves.tensors()[name] for name in ("close", "open", "gap", "last")}
-            uses = torch.autograd.grad(
-                events.all,
-                list(inner.values()),
-                probability,
-                create_graph=differentiable,
-                retain_graph=True,
-                materialize_grads=True,
-            )
-            below = (probability * finite(events.all)).sum(2)  # (B, n, m)
-            below = without_expected(below, inner, dict(zip(inner, uses, strict=True)))
-            total = (first.entropy + below.sum((1, 2))).to(self.scores.close)
-        return total if differentiable else total.detach()
+        place = sentence, start, end - start - 1, kind
+        alone, goes_on = np.asarray(first.marginals)[place] * menus.shares_at(place)
+        if known is not None:
+            alone, goes_on = self._certain(alone, known.required[place]), self._certain(goes_on, known.opened[place])
+        for row, parts in enumerate(found.parts):
+            if parts:
+                b, k = int(sentence[row]), int(kind[row])
+                alone[row] = probability_of(menus, b, parts, k, float(goes_on[row]))
+        return np.minimum(alone, 1.0)
 
-    # -- given, and of some types ---------------------------------------------------------------------------------
+    def given_first_parts(self, mentions: Sequence[tuple[int, AnyMention]]) -> np.ndarray:
+        """(mentions,): the probability of each (sentence, mention), given that some mention has its first part."""
+        menus = self._over_arrays()._summed()[0]
+        found: list[float] = []
+        for sentence, mention in mentions:
+            (start, end), *later = parts = parts_of(mention)
+            alone, goes_on = menus.shares_at((sentence, start, end - start - 1, mention[2])).tolist()
+            found.append(probability_of(menus, sentence, parts, mention[2], goes_on) if later else alone)
+        return np.minimum(np.array(found, dtype=np.float64), 1.0)
 
-    def _joined(self, known: Known) -> Known:
-        return known if self.known is None else self.known.joined(known)
+    # -- under constraints, of some types, and as a teacher ----------------------------------------------------------
 
-    def _known_of(self, require: AnySets | None, forbid: AnySets | None) -> Known:
-        return known_of(require, forbid, self.lengths, self.scores.close.shape, self.limits_of_mentions)
-
-    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> DiscontinuousHypergraph:
-        """The distribution given that some mentions are in the set and others are not.
-
-        Each argument is a collection of mentions per sentence.
-        """
-        known = self._joined(self._known_of(require, forbid))
-        return DiscontinuousHypergraph(self.scores, self.lengths, self.parts, known)
-
-    def constraint_log_prob(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Tensor:
-        return self._log_prob_given(self._known_of(require, forbid))
-
-    def restrict(self, types: Sequence[int]) -> DiscontinuousHypergraph:
-        """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
-        chosen = check_types(types, self.types)
-        known = None if self.known is None else self.known.restrict(chosen)
-        return DiscontinuousHypergraph(
-            self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.parts, known
+    def given(self, require: AnySets | None, forbid: AnySets | None) -> Given:
+        return self._with_known(
+            known_of(require, forbid, self.lengths, self.scores.close.shape, self.limits_of_mentions)
         )
 
-    # -- teaching -------------------------------------------------------------------------------------------------
-
-    def cross_entropy(self, teacher: DiscontinuousHypergraph, weights: Tensor | None = None) -> Tensor:
-        limits = self.limits_of_mentions.shared(teacher.limits_of_mentions)
-        with torch.enable_grad():
-            leaves = teacher.scores.narrowed(limits).map(lambda tensor: tensor.detach().requires_grad_())
-            taught = DiscontinuousHypergraph(leaves, self.lengths, limits.parts)._chains()
-            total = (taught if weights is None else taught * weights).sum()
-            uses = torch.autograd.grad(total, list(leaves.tensors().values()), materialize_grads=True)
-        own, found = self.scores.tensors(), dict(zip(leaves.tensors(), uses, strict=True))
-        found = {
-            name: found[name] if tensor.dim() == 3 else widened(found[name], tensor.shape[2])
-            for name, tensor in own.items()
-        }
-        log_partition = self._chains() if weights is None else self._chains() * weights
-        return without_expected(log_partition, own, found).sum((1, 2))
+    def given_marks(self, gold: AnySets, marks: PartialMarks) -> Given:
+        sets = check_discontinuous(gold, self.lengths, self.types)
+        return self._with_known(known_of_marks(sets, marks, self.scores.close.shape, self.limits_of_mentions))
 
     def known_chains(self, marks: PartialMarks) -> np.ndarray:
         n = self.scores.close.shape[1]
@@ -251,120 +217,95 @@ class DiscontinuousHypergraph(Distribution):
         everything = replace(marks, forbidden=[()] * len(self.lengths))
         return everything.known_chains(self.lengths, n, min(self.limits_of_mentions.hull, max(n, 1)))
 
-    def geometric_mean(self, others: Sequence[DiscontinuousHypergraph]) -> DiscontinuousHypergraph:
+    def restrict(self, types: Sequence[int]) -> Self:
+        chosen = check_types(types, self.types)
+        known = None if self.known is None else self.known.restrict(chosen)
+        return type(self)(self.scores.map(lambda values: values[..., chosen]), self.lengths, self.parts, known)
+
+    def select(self, sentences: Sequence[int]) -> Self:
+        chosen = list(sentences)
+        known = None if self.known is None else self.known.select(chosen)
+        lengths = [self.lengths[b] for b in chosen]
+        return type(self)(self.scores.map(lambda values: values[chosen]), lengths, self.parts, known)
+
+    def tilted(self, weight: float) -> Self:
+        scores = self.scores
+        return self.with_scores(scores.changed(close=scores.close + weight, last=scores.last + weight))
+
+    def geometric_mean(self, others: Sequence[DiscontinuousHypergraph]) -> Self:
         limits = self.limits_of_mentions
         for other in others:
             limits = limits.shared(other.limits_of_mentions)
-        scores = mean_scores([self.scores, *(other.scores for other in others)], limits)
-        return DiscontinuousHypergraph(scores, self.lengths, limits.parts)
+        scores = mean_of([one.scores.narrowed(limits) for one in (self, *others)])
+        return type(self)(scores, self.lengths, limits.parts)
 
-    # -- decoding -------------------------------------------------------------------------------------------------
+    def expected_edges(self, teacher: DiscontinuousHypergraph, weights: Any = None) -> DiscontinuousScores[Values]:
+        limits, own = self.limits_of_mentions.shared(teacher.limits_of_mentions), self.scores.tensors()
+        taught = teacher.scores.narrowed(limits).map(lambda one: one if is_array(one) else one.detach())
+        found = DiscontinuousHypergraph(taught, self.lengths, limits.parts)._edges(weights).tensors()
+        return DiscontinuousScores(
+            **{name: found[name] if one.ndim == 3 else widened(found[name], one.shape[2]) for name, one in own.items()}
+        )
 
-    def _menus(self, *, best: bool = False) -> ArrayMenus:
-        scores = self._inside
-        tensors = scores.close, scores.open, scores.gap, scores.last
-        arrays = PartArrays(*(tensor.numpy(force=True) for tensor in tensors))
-        return ArrayMenus(arrays, self.lengths, self.parts, best=best, known=self.known)
+    # -- decoding, over arrays ---------------------------------------------------------------------------------------
 
-    def _first_of(self, menus: Menus) -> SegmentalHypergraph:
-        """The distribution over first parts, or one with the same best set."""
-        device = self.scores.close.device
-        required = None if self.known is None else torch.from_numpy(menus.required.any(0)).to(device)
-        exact = self._like(self.scores.to(torch.from_numpy(menus.events).dtype))
-        return exact._first(torch.from_numpy(menus.events).to(device), required)
+    def _over_arrays(self) -> Self:
+        """The same distribution over arrays, without gradients."""
+        return self if is_array(self.scores.close) else self.with_scores(self.scores.map(to_numpy))
 
-    def _probable(self) -> tuple[Menus, np.ndarray, np.ndarray]:
-        """The menus, and for each first part, the probability that it is a mention, and that other parts follow it."""
-        menus = self._menus()
-        alone, goes_on = menus.item_probabilities(self._first_of(menus).marginals.numpy(force=True))
-        if self.known is not None:  # rounding may have made certain mentions slightly less probable
-            alone[self.known.required] = goes_on[self.known.opened] = 1.0
-        return menus, alone, goes_on
-
-    def _best(self) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
-        menus = self._menus(best=True)
-        return best_mentions(menus, self._first_of(menus).best_rows())
-
-    @torch.no_grad()
-    def allowed_biases(self, calibration: TypeCalibration) -> AllowedBiases:
-        """The biases of a calibration, so far as they keep the most probable sets; the scores must already be divided
-        by its temperatures."""
-        menus, scores = self._menus(best=True), self.scores
-        tensors = scores.absent, scores.present, scores.extend, scores.close
-        first = EdgeScores(*(tensor.numpy(force=True) for tensor in tensors))
-        return allowed_biases(calibration, first, menus, self._first_of(menus).best_rows(), self.lengths)
-
-    @torch.no_grad()
-    def argmax(self) -> list[frozenset[AnyMention]]:  # type: ignore[override]
-        """The most probable set of each sentence; ties go to the choice with fewer mentions."""
-        rows, longer = self._best()
-        return _sets(Places(rows, np.zeros(len(rows))), longer, len(self.lengths))
-
-    @torch.no_grad()
-    def above(self, threshold: float) -> list[frozenset[AnyMention]]:
-        """For each sentence, every mention with a probability of at least `threshold`.
-
-        The set at 0.5 has the fewest expected errors; lower thresholds trade precision for recall.
-        """
-        if not 0.0 < threshold <= 1.0:
-            raise ValueError(f"expected a threshold above 0 and at most 1, got {threshold}")
-        menus, alone, goes_on = self._probable()
-        least = [threshold] * self.types
-        return _sets(places_above(alone, least), probable_mentions(menus, goes_on, least).rows, len(self.lengths))
-
-    @torch.no_grad()
-    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
-        menus, alone, goes_on = self._probable()
-        found: list[Places] = []
-        for least in wanted:
-            if least is None:
-                rows, longer = self._best()
-                contiguous = places_at(alone, rows)
-                probable = [_probability(menus, alone, goes_on, sentence, one) for sentence, one in longer]
-            else:
-                contiguous = places_above(alone, least)
-                longer, probable = probable_mentions(menus, goes_on, least)
-            found.append(with_discontinuous(contiguous, longer, np.minimum(probable, 1.0).tolist()))
+    def best(self) -> Places:
+        if self._known_best is not None:
+            return self._known_best
+        menus, first = self._over_arrays()._summed(best=True)
+        contiguous, longer = best_mentions(menus, first.best().rows)
+        found = with_discontinuous(Places(contiguous, np.zeros(len(contiguous))), longer, [0.0] * len(longer))
+        if is_array(self.scores.close):
+            self._known_best = found
         return found
 
-    @torch.no_grad()
-    def topk(self, k: int) -> list[list[tuple[frozenset[AnyMention], float]]]:  # type: ignore[override]
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer
-        exist."""
-        check_count(k)
-        exact = self._like(self.scores.in_float64())
-        log_partition = exact._chains()
-        check_no_nan(log_partition.sum((1, 2)))
-        menus = exact._menus(best=True)
-        edges = exact._first_of(menus).scores
-        first = FirstParts.of(edges, exact.scores.extend, menus.events, self.lengths)
-        possible = (log_partition > MINUS_INFINITY).all(2).all(1).tolist()
-        return best_sets(menus, first, log_partition.numpy(force=True), possible, k)
+    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]:
+        """For each entry of `wanted`: the mentions of the best sets (None), or those that reach their type's
+        threshold."""
+        arrays = self._over_arrays()
+        return [arrays._best_places() if least is None else arrays._places_above(least) for least in wanted]
 
-    @torch.no_grad()
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[frozenset[AnyMention]]]:  # type: ignore[override]
-        check_count(k)
-        exact = self._like(self.scores.in_float64())
-        menus = exact._menus()
-        events = exact._first_of(menus).sample(k, generator)
-        device = generator.device if generator is not None else self.scores.close.device
-        seed = int(torch.randint(2**62, (1,), generator=generator, device=device))
-        return draw_mentions(menus, events, np.random.default_rng(seed))
+    def _best_places(self) -> Places:
+        found = self.best()
+        return found._replace(probabilities=self.probabilities_of(found))
 
+    def _places_above(self, least: Sequence[float]) -> Places:
+        longer, probable = probable_mentions(self._summed()[0], self._continued(), least)
+        return with_discontinuous(places_above(self.marginals, least), longer, np.minimum(probable, 1.0).tolist())
 
-def _probability(menus: Menus, alone: np.ndarray, goes_on: np.ndarray, sentence: int, mention: AnyMention) -> float:
-    """The probability of a mention, given those of first parts."""
-    parts, kind = parts_of(mention), mention[2]
-    place = sentence, parts[0][0], parts[0][1] - parts[0][0] - 1, kind
-    if len(parts) == 1:
-        return float(alone[place])
-    return probability_of(menus, sentence, parts, kind, float(goes_on[place]))
+    def leads(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.first_parts(best=True).leads()
 
+    def alternatives(self, sentence: int, units: np.ndarray, k: int) -> Sequence[Iterator[tuple[float, Mentions]]]:
+        menus, first = self._summed(best=True)
+        chains = Chains.at(first.scores, self.lengths, (np.full(len(units), sentence), *units.T))
+        return [
+            chain_alternatives(menus, chains, row, (sentence, start, kind), k)
+            for row, (start, kind) in enumerate(units.tolist())
+        ]
 
-def _sets(contiguous: Places, longer: Iterable[tuple[int, AnyMention]], sentences: int) -> list[frozenset[AnyMention]]:
-    sets: list[set[AnyMention]] = [set() for _ in range(sentences)]
-    for sentence, start, end, kind in contiguous.rows.tolist():
-        sets[sentence].add((start, end, kind))
-    for sentence, mention in longer:
-        sets[sentence].add(mention)
-    return [frozenset(mentions) for mentions in sets]
+    def draw(self, k: int, uniform: Uniform) -> list[list[AnySet]]:
+        menus, first = self._summed()
+        return draw_mentions(menus, first.draw(k, uniform), uniform)
+
+    # -- calibration -------------------------------------------------------------------------------------------------
+
+    def allowed_biases(self, calibration: TypeCalibration) -> AllowedBiases:
+        """The biases of a calibration, so far as they keep the most probable sets; the scores must already be divided
+        by its temperatures, and there must be no constraints."""
+        arrays = self._over_arrays()
+        menus, first = arrays._summed(best=True)
+        return allowed_biases(calibration, arrays.scores, menus, first.best().rows, self.lengths)
+
+    def calibrated(self, calibration: TypeCalibration) -> Self:
+        """The calibrated distribution over arrays, with the same most probable sets; :meth:`allowed_biases` says what
+        must hold."""
+        found, scores = self.allowed_biases(calibration), self.scores
+        biased = scores.changed(present=scores.present + found.present, open=found.opened(scores.open))
+        contiguous, longer = found.best
+        best = with_discontinuous(Places(contiguous, np.zeros(len(contiguous))), longer, [0.0] * len(longer))
+        return type(self)(biased, self.lengths, self.parts, best=best)

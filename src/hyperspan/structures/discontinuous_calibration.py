@@ -12,14 +12,14 @@ the most probable set stays the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from hyperspan.structures.discontinuous_menus import Menus, best_mentions
+from hyperspan.structures.gaps import Menus
+from hyperspan.structures.gaps_decoding import best_mentions
 from hyperspan.structures.mentions import AnyMention, parts_of
-from hyperspan.structures.scores import EdgeScores
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
 from hyperspan.structures.segmental_calibration import KEPT, TypeCalibration, allowed_bias
 from hyperspan.structures.segmental_chains import Chains
 
@@ -54,7 +54,7 @@ class AllowedBiases(NamedTuple):
 
 def allowed_biases(
     calibration: TypeCalibration,
-    first: EdgeScores[np.ndarray],
+    scores: DiscontinuousScores[np.ndarray],
     menus: Menus,
     events: np.ndarray,
     lengths: Sequence[int],
@@ -65,6 +65,7 @@ def allowed_biases(
     """
     best, bias = BestMentions(*best_mentions(menus, events)), calibration.discontinuous
     places, values = np.zeros((4, 0), dtype=np.int64), np.zeros(0)
+    first = EdgeScores(scores.absent, scores.present, scores.extend, menus.events)
     present = np.empty_like(first.absent)
     present[:] = calibration.biases
     if not len(events):
@@ -72,7 +73,7 @@ def allowed_biases(
     numbers = np.ravel_multi_index(tuple(events[:, [0, 1, 3]].T), first.absent.shape)
     chains_there, chain = np.unique(numbers, return_inverse=True)
     sentence, start, kind = np.unravel_index(chains_there, first.absent.shape)
-    chains = Chains.at(replace(first, close=menus.events), lengths, (sentence, start, kind))
+    chains = Chains.at(first, lengths, (sentence, start, kind))
     leads = chains.leads()
     if best.longer and bias:
         followed = _followed(best, events)

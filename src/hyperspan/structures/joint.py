@@ -19,12 +19,13 @@ from hyperspan.kernels.numbers import MINUS_INFINITY, finite, inside, log_sum
 from hyperspan.structures.common import check_possible, draw
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types, tensor_masks
+from hyperspan.structures.edges import hyperpaths_of, path_scores
 from hyperspan.structures.joint_kbest import GroupTables, best_sets
 from hyperspan.structures.joint_rows import ending_probabilities, row_entropy, walk
 from hyperspan.structures.joint_scores import JointScores, check_groups, pair_uses
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places, sets_of
-from hyperspan.structures.scores import check_lengths, hyperpaths_of, path_scores
+from hyperspan.structures.scores import check_lengths
 from hyperspan.structures.units import check_count
 
 DRAW_PORTION = 2**22

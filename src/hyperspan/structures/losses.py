@@ -10,9 +10,8 @@ import numpy as np
 
 from hyperspan.kernels.numbers import placed
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.discontinuous_scores import DiscontinuousScores
 from hyperspan.structures.mentions import AnyMention, MentionSets, check_mentions
-from hyperspan.structures.scores import EdgeScores, check_lengths
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, check_lengths
 from hyperspan.structures.segmental import SegmentalHypergraph
 
 if TYPE_CHECKING:

@@ -8,22 +8,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from hyperspan.kernels.numbers import (
     MINUS_INFINITY,
-    gathered,
     in_float64,
-    index_sum,
+    inside,
     is_array,
     namespace,
     placed,
     replaced,
     to_numpy,
 )
-from hyperspan.structures.mentions import Mention
+from hyperspan.structures.discontinuous_limits import Limits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -198,6 +197,90 @@ class EdgeScores(Scores, Generic[Values]):
         return replace(self, present=replaced(self.present, skipped, MINUS_INFINITY))
 
 
+@dataclass(frozen=True, eq=False)
+class DiscontinuousScores(Scores, Generic[Values]):
+    """The scores of the edges of a :class:`~hyperspan.structures.DiscontinuousHypergraph`: arrays or tensors.
+
+    The first four are those of :class:`~hyperspan.structures.EdgeScores`: for contiguous mentions and the first parts
+    of others. A discontinuous mention adds `open` for each part but the last, `gap` for each gap, and `last` for the
+    last part.
+
+    ========= ==================== ===========================================================================
+    absent    (B, n, m)            no mention of type k begins at i
+    present   (B, n, m)            one does
+    extend    (B, n, c - 1, m)     some mention there has a first part of more than w + 1 words
+    close     (B, n, c, m)         the words i to i + w are a mention
+    open      (B, n, c, m)         the words i to i + w are a part, and others follow
+    gap       (B, n, g, m)         the words j to j + d are a gap, and a part follows
+    last      (B, n, c', m)        the words s to s + u are the last of several parts
+    ========= ==================== ===========================================================================
+    """
+
+    absent: Values
+    present: Values
+    extend: Values
+    close: Values
+    open: Values
+    gap: Values
+    last: Values
+
+    def __post_init__(self) -> None:
+        if self.close.ndim != 4:
+            raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(self.close.shape)}")
+        batch, n, c, m = self.close.shape
+        if c < 1:
+            raise ValueError("expected at least one width in close (c >= 1), got c = 0")
+        widths = {name: tensor.shape[2] if tensor.ndim == 4 else 0 for name, tensor in self.tensors().items()}
+        if widths["last"] > c:
+            raise ValueError(f"expected no wider later parts than first ones, got c' = {widths['last']} and c = {c}")
+        shapes = {
+            "close": (batch, n, c, m),
+            "absent": (batch, n, m),
+            "present": (batch, n, m),
+            "open": (batch, n, c, m),
+        }
+        shapes |= {"extend": (batch, n, c - 1, m)} | {name: (batch, n, widths[name], m) for name in ("gap", "last")}
+        check_scores({name: self.tensors()[name] for name in shapes}, shapes)
+
+    def __repr__(self) -> str:
+        batch, n, c, m = self.close.shape
+        sizes = f"B={batch}, n={n}, c={c}, g={self.gap.shape[2]}, c'={self.last.shape[2]}, m={m}"
+        return f"DiscontinuousScores({sizes}, {self.close.dtype} on {_device(self.close)})"
+
+    def limits(self, parts: int) -> Limits:
+        """The limits on mentions of at most `parts` parts."""
+        return Limits(parts, self.close.shape[2], self.gap.shape[2], self.last.shape[2])
+
+    def narrowed(self, limits: Limits) -> DiscontinuousScores[Values]:
+        """The scores of mentions within some limits: the distribution given that there are no others."""
+        return DiscontinuousScores(
+            self.absent,
+            self.present,
+            self.extend[:, :, : limits.width - 1],
+            self.close[:, :, : limits.width],
+            self.open[:, :, : limits.width],
+            self.gap[:, :, : limits.gap],
+            self.last[:, :, : min(limits.later_width, limits.width)],
+        )
+
+    def inside(
+        self, lengths: Sequence[int], names: Sequence[str] = ("close", "open", "gap", "last")
+    ) -> DiscontinuousScores[Values]:
+        """These scores, those of some names with -inf where a part or a gap would reach beyond its sentence."""
+        given = {name: self.tensors()[name] for name in names}
+        return self.changed(
+            **{
+                name: replaced(values, ~inside(lengths, values, values.shape[2]), MINUS_INFINITY)
+                for name, values in given.items()
+            }
+        )
+
+    def skipping(self, margin: float) -> DiscontinuousScores[Values]:
+        """As of :class:`EdgeScores`."""
+        first = EdgeScores(self.absent, self.present, self.extend, self.close)
+        return replace(self, present=first.skipping(margin).present)
+
+
 def mean_scores(given: Sequence[EdgeScores[Values]]) -> EdgeScores[Values]:
     """The scores of the normalised geometric mean of some distributions: the mean of their scores.
 
@@ -235,76 +318,10 @@ def check_lengths(lengths: Any, batch: int, n: int) -> list[int]:
     return values
 
 
-class Hyperpaths(NamedTuple):
-    """The scored hyperedges that mention sets use, as index columns (sentence, start[, width], type).
-
-    T → X is used wherever no mention starts, so only the other four are listed.
-    """
-
-    present: Any  # (3, number of edges)
-    extend: Any  # (4, ...)
-    close: Any
-    branch: Any
-
-
-def hyperpaths_of(mention_sets: Sequence[set[Mention]], max_width: int, like: Any) -> Hyperpaths:
-    """The hyperedges of the given sets, placed as scores `like` these are; mentions wider than `max_width` are left
-    out."""
-    given = [(b, start, kind, end - start - 1) for b, some in enumerate(mention_sets) for start, end, kind in some]
-    mentions = np.array(sorted(given), dtype=np.int64).reshape(-1, 4)
-    mentions = mentions[mentions[:, 3] < max_width]
-    chain, width = mentions[:, :3], mentions[:, 3]
-    longest = np.ones(len(mentions), dtype=bool)  # the last mention of its (sentence, start, type)
-    longest[:-1] = (chain[1:] != chain[:-1]).any(1)
-    reach = width[longest]  # (chains,): there is an edge at every smaller width
-    first = reach.cumsum() - reach  # (chains,)
-    steps = np.repeat(chain[longest], reach, axis=0)
-    at = np.arange(len(steps)) - np.repeat(first, reach)
-    ending = np.zeros(len(steps), dtype=bool)
-    ending[(np.repeat(first, np.diff(longest.nonzero()[0], prepend=-1)) + width)[~longest]] = True
-    rows = np.column_stack([steps[:, :2], at, steps[:, 2]])
-    close = np.column_stack([chain[longest, :2], reach, chain[longest, 2]])
-    return Hyperpaths(*_columns_on([chain[longest].T, rows[~ending].T, close.T, rows[ending].T], like))
-
-
-def _columns_on(columns: Sequence[np.ndarray], like: Any) -> Sequence[Any]:
-    if is_array(like):
-        return columns
-    from hyperspan.kernels.transfer import to_device
-
-    return to_device(columns, like.device)
-
-
-def path_scores(scores: EdgeScores[Any], paths: Hyperpaths) -> Any:
-    """(B, n, m): the score of what hyperpaths choose in each chain; arbitrary in padding."""
-    xp = namespace(scores.close)
-    active = xp.zeros_like(scores.absent, dtype=xp.bool_ if is_array(scores.absent) else xp.bool)
-    active[tuple(paths.present)] = True
-    if scores.branch is None:
-        used = [
-            (scores.extend, xp.concatenate([paths.extend, paths.branch], 1)),
-            (scores.close, xp.concatenate([paths.close, paths.branch], 1)),
-        ]
-    else:
-        used = [(scores.extend, paths.extend), (scores.close, paths.close), (scores.branch, paths.branch)]
-    _, n, m = scores.absent.shape
-    per_chain = xp.where(active, scores.present, scores.absent).reshape(-1)
-    for values, edges in used:
-        sentence, start, _, kind = edges
-        per_chain = index_sum(per_chain, (sentence * n + start) * m + kind, gathered(values, edges))
-    return per_chain.reshape(scores.absent.shape)
-
-
-def unit_sums(scores: Scores, expected: Scores) -> Any:
-    """(B, n, m): scores times how often each is used, summed over widths; what is never used, as padding, may hold
-    anything."""
+def weighted(scores: Scores, expected: Scores) -> Any:
+    """(B, n): scores times how often each is used, summed; what is never used, as padding, may hold anything."""
     total, uses = 0.0, expected.tensors()
-    return -without_expected(total, scores.tensors(), uses)
-
-
-def without_expected(total: Any, scores: Mapping[str, Any], uses: Mapping[str, Any]) -> Any:
-    """(B, n, m): a total minus scores times their expected uses."""
-    for name, values in scores.items():
+    for name, values in scores.tensors().items():
         used = uses[name] * replaced(values, uses[name] == 0, 0.0)
-        total = total - (used if used.ndim == 3 else used.sum(2))
+        total = total + used.sum(tuple(range(2, used.ndim)))
     return total

@@ -17,10 +17,11 @@ from hyperspan.kernels import chains
 from hyperspan.kernels.chains import ChainResults, EdgeValues
 from hyperspan.kernels.numbers import is_array, widened
 from hyperspan.structures.constraints import PartialMarks, constraint_masks
+from hyperspan.structures.edges import hyperpaths_of, path_scores
 from hyperspan.structures.kbest import Mentions
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places
-from hyperspan.structures.scores import EdgeScores, Values, check_lengths, hyperpaths_of, mean_scores, path_scores
+from hyperspan.structures.scores import EdgeScores, Values, check_lengths, mean_scores
 from hyperspan.structures.segmental_chains import Chains
 from hyperspan.structures.units import AnySets, Given, Uniform, UnitProduct
 
@@ -130,7 +131,7 @@ class SegmentalHypergraph(UnitProduct[Values]):
     def geometric_mean(self, others: Sequence[SegmentalHypergraph]) -> Self:
         return self.with_scores(mean_scores([self.scores, *(other.scores for other in others)]))
 
-    def expected_edges(self, teacher: SegmentalHypergraph) -> EdgeScores[Values]:
+    def expected_edges(self, teacher: SegmentalHypergraph, weights: Any = None) -> EdgeScores[Values]:
         own, c = self.scores, self.max_width
         given = teacher.scores if own.branch is None else teacher.scores.untied()
         found = chains.edge_marginals(given.narrowed(c), self.lengths)
@@ -138,7 +139,10 @@ class SegmentalHypergraph(UnitProduct[Values]):
             close = found.close + widened(found.branch, found.close.shape[2])
             found = EdgeValues(found.absent, found.present, found.extend + found.branch, close)
         branch = None if found.branch is None else widened(found.branch, c - 1)
-        return EdgeScores(found.absent, found.present, widened(found.extend, c - 1), widened(found.close, c), branch)
+        wide = EdgeScores(found.absent, found.present, widened(found.extend, c - 1), widened(found.close, c), branch)
+        return (
+            wide if weights is None else wide.map(lambda one: one * (weights if one.ndim == 3 else weights[:, :, None]))
+        )
 
     # -- decoding ----------------------------------------------------------------------------------------------------
 

@@ -12,16 +12,20 @@ distribution.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from hyperspan.kernels import chains
 from hyperspan.kernels.encode import EncoderWeights
 from hyperspan.kernels.numbers import placed, to_numpy
-from hyperspan.structures.scores import EdgeScores, Values
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Values
 
 KEPT = 0.1
 """The share of a lead that a bias must keep."""
+
+
+AnyScores = TypeVar("AnyScores", EdgeScores[np.ndarray], DiscontinuousScores[np.ndarray])
 
 
 class TypeCalibration:
@@ -38,7 +42,7 @@ class TypeCalibration:
         factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
         return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
-    def temper(self, scores: EdgeScores[np.ndarray]) -> EdgeScores[np.ndarray]:
+    def temper(self, scores: AnyScores) -> AnyScores:
         """Divide `absent` and `present` by the temperatures; the other scores come from weights that are folded."""
         with np.errstate(all="ignore"):  # padding holds anything
             return scores.changed(absent=scores.absent * self._factors, present=scores.present * self._factors)

@@ -44,7 +44,7 @@ from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.kbest import Choice, Mentions, cheapest_sets
 from hyperspan.structures.mentions import AnyMention
 from hyperspan.structures.places import Places, sets_of
-from hyperspan.structures.scores import Values, unit_sums
+from hyperspan.structures.scores import Values, weighted
 
 if TYPE_CHECKING:
     import torch
@@ -124,8 +124,9 @@ class UnitProduct(Distribution[Values]):
         """The distribution in which every mention scores this much more."""
 
     @abstractmethod
-    def expected_edges(self, teacher: Any) -> Any:
-        """How often sets of a teacher that are possible here use each score of this distribution; no gradient."""
+    def expected_edges(self, teacher: Any, weights: Any = None) -> Any:
+        """How often sets of a teacher that are possible here use each score of this distribution, times the weights
+        (B, n, u) of their units; no gradient."""
 
     @abstractmethod
     def with_scores(self, scores: Any, lengths: Sequence[int] | None = None) -> Self:
@@ -170,8 +171,8 @@ class UnitProduct(Distribution[Values]):
         """(B,): the entropy of the distribution over mention sets, in nats: log Z minus the expected score."""
         exact = self.with_scores(self.scores.in_float64())
         total: Any = exact.unit_log_partition
-        per_unit = finite(total) - unit_sums(exact.scores, exact.edge_marginals)
-        found = per_unit.clip(min=0.0).sum((1, 2))
+        per_word = finite(total).sum(2) - weighted(exact.scores, exact.edge_marginals)
+        found = per_word.sum(1).clip(min=0.0)
         return found if is_array(found) else found.to(self.scores.close)
 
     def cross_entropy(self, teacher: Any, weights: Values | None = None) -> Values:
@@ -182,8 +183,8 @@ class UnitProduct(Distribution[Values]):
         mentions that are impossible here, p is conditioned on their absence. `weights` (B, n, u) weight the term of
         each unit.
         """
-        per_unit: Any = self.unit_log_partition - unit_sums(self.scores, self.expected_edges(teacher))
-        return (per_unit if weights is None else per_unit * weights).sum((1, 2))
+        total: Any = self.unit_log_partition if weights is None else self.unit_log_partition * weights
+        return (total.sum(2) - weighted(self.scores, self.expected_edges(teacher, weights))).sum(1)
 
     # -- under constraints, of some types, of some sentences ---------------------------------------------------------
 

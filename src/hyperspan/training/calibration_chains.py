@@ -8,10 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from hyperspan.kernels.encode import PartScores
 from hyperspan.kernels.numbers import log_sum, sigmoid, softplus
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
-from hyperspan.structures.discontinuous_edges import first_parts
+from hyperspan.structures.discontinuous import DiscontinuousHypergraph
+from hyperspan.structures.edges import first_parts
 from hyperspan.structures.mentions import AnyMention, MentionSets, parts_of
 from hyperspan.structures.scores import EdgeScores
 from hyperspan.structures.segmental_calibration import TypeCalibration
@@ -74,15 +73,14 @@ class PartBatch:
 
     numbers: np.ndarray
     marked: Marked
-    distribution: DiscontinuousArrayHypergraph
+    distribution: DiscontinuousHypergraph[np.ndarray]
     """At a temperature of 1."""
     bias: float = 0.0
     """The calibration of discontinuous mentions, `calibration.discontinuous`."""
 
     def tempered(self, temperature: float) -> Tempered:
-        whole, value = self.distribution, self.distribution.first.close.dtype.type(temperature)
-        longer = PartScores(*(array / value for array in whole.longer))
-        divided = DiscontinuousArrayHypergraph(whole.first / value, longer, whole.lengths, whole.parts)
+        whole = self.distribution
+        divided = whole.with_scores(whole.scores / whole.scores.close.dtype.type(temperature))
         if self.bias:
             divided = divided.calibrated(TypeCalibration([1.0] * whole.types, [0.0] * whole.types, self.bias))
         pair = (divided.first_parts(best=best).scores for best in (False, True))
@@ -142,8 +140,8 @@ def chain_batch(
 
 
 def part_batch(
-    whole: DiscontinuousArrayHypergraph,
-    found: DiscontinuousArrayHypergraph,
+    whole: DiscontinuousHypergraph[np.ndarray],
+    found: DiscontinuousHypergraph[np.ndarray],
     gold: Sequence[Iterable[AnyMention]],
     numbers: np.ndarray,
     known: np.ndarray | None = None,

@@ -32,13 +32,12 @@ import numpy as np
 import torch
 
 from hyperspan.evaluation.counts import counts_of, measures
-from hyperspan.kernels.encode import PartScores
+from hyperspan.kernels.numbers import to_numpy
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
-from hyperspan.structures.discontinuous_arrays import DiscontinuousArrayHypergraph
-from hyperspan.structures.discontinuous_scores import DiscontinuousScores
+from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.training.calibration import PRIOR_MENTIONS, CalibrationFit, DevChains
@@ -278,16 +277,13 @@ def _parts(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[PartBat
         lengths = [len(sentence) for sentence in given]
         scores = model.biased(model(model.collate(given)))
         gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        marks, found = model.marks(given), model.scorer.distribution(scores / temperature, lengths)
-        known = None if marks is None else found.known_chains(marks)
-        whole, divided = (_arrays(model, one, lengths) for one in (scores, scores / temperature))
+        whole, divided = (
+            DiscontinuousHypergraph(one.map(to_numpy), lengths, model.config.discontinuous.parts)
+            for one in (scores, scores / temperature)
+        )
+        marks = model.marks(given)
+        known = None if marks is None else divided.known_chains(marks)
         yield part_batch(whole, divided, gold, np.array(numbers), known, bias)
-
-
-def _arrays(model: Recognizer, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousArrayHypergraph:
-    arrays = {name: tensor.numpy(force=True) for name, tensor in scores.tensors().items()}
-    longer = PartScores(*(arrays.pop(name) for name in PartScores._fields))
-    return DiscontinuousArrayHypergraph(EdgeScores(**arrays), longer, lengths, model.config.discontinuous.parts)
 
 
 def _set(model: Model, section: str, **values: float | Mapping[str, float]) -> None:

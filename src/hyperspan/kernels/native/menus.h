@@ -1,6 +1,6 @@
 /* What the menus of mentions with gaps weigh, in one pass over the scores of each sentence.
  *
- * What a menu is stands in structures/discontinuous_menus.py, which stands in where this is not compiled. All arrays are contiguous.
+ * What a menu is stands in structures/gaps.py, which stands in where this is not compiled. All arrays are contiguous.
  * The items of a menu stand width by width, and what follows them word by word, so that both are added in one loop.
  *
  * Included by structures.c once for each type of number, called `real`.
@@ -15,7 +15,7 @@ typedef struct { /* what is found */
 
 typedef struct {
     const Batch *batch;
-    const real *close, *open, *gap, *last; /* as in PartArrays: `last` is -inf beyond the end of a sentence */
+    const real *close, *open, *gap, *last; /* `last` is -inf beyond the end of a sentence */
     int64_t best; /* whether the best choices are wanted, and not sums over all of them */
     const NAME(MenuArrays) *to;
 } NAME(Menus);

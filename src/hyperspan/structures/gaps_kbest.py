@@ -1,6 +1,7 @@
 """The alternatives of a chain of discontinuous mentions, best first, found lazily.
 
-A menu is opened only when its second best is needed.
+A chain has a choice at each width: no first part, or one with the best, the second best, … of what its menus hold. A
+menu (:mod:`hyperspan.structures.gaps`) is opened only when its second best is needed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from hyperspan.structures.discontinuous_menus import Menu, Menus
-from hyperspan.structures.kbest import Alternatives, cheapest_combinations
+from hyperspan.structures.gaps import Menu, Menus
+from hyperspan.structures.kbest import Alternatives, Mentions, cheapest_combinations, in_turn
 from hyperspan.structures.mentions import AnyMention, Parts, with_parts
+from hyperspan.structures.segmental_chains import Chains
 
 Ranked = Iterator[tuple[float, Any]]
 """Alternatives as (cost, value), cheapest first; cost is minus score."""
@@ -77,8 +79,8 @@ class Choices:
     def event(self, start: int, width: int) -> Node:
         """The mentions with this first part, as {0: itself, 1: what follows it}."""
         place = self.sentence, start, width, self.kind
-        required = np.broadcast_to(self.menus.required, (2, *self.menus.close.shape))[:, *place]
-        menu = Menu(np.array([self.menus.close[place], self.menus.more[place]]), required)
+        items = np.array([self.menus.close[place], self.menus.more[place]])
+        menu = Menu(items, self.menus.required[:, *place])
         done = ((start, start + width + 1),)
         return Node(lambda: some_of(menu, lambda item, cost: self.after(done).held(cost) if item else _itself(cost)))
 
@@ -99,7 +101,12 @@ class Choices:
 
         return Node(lambda: some_of(self.menus.part(self.sentence, self.kind, done, start), held))
 
-    def mentions(self, start: int, width: int, node: Node, rank: int) -> Iterator[AnyMention]:
+    def chosen_at(self, start: int, held: dict[int, tuple[Node, int]]) -> Iterator[AnyMention]:
+        """The mentions that begin at a word, given the alternative of the event of each width."""
+        for width, (node, rank) in held.items():
+            yield from self._mentions(start, width, node, rank)
+
+    def _mentions(self, start: int, width: int, node: Node, rank: int) -> Iterator[AnyMention]:
         """The mentions of an alternative of an event."""
         done = ((start, start + width + 1),)
         for item, value in _value(node, rank).items():
@@ -127,27 +134,6 @@ def _value(node: Node, rank: int) -> dict[int, Any]:
     return found[1]
 
 
-def in_turn(ways: list[tuple[float, Ranked]]) -> Ranked:
-    """Merge several ranked iterators; each comes with the cost of its first alternative, cheapest first."""
-    heap: list[tuple[float, int, Any, Ranked]] = []
-    opened = 0
-
-    def push(rank: int, alternatives: Ranked) -> None:
-        found = next(alternatives, None)
-        if found is not None:
-            heapq.heappush(heap, (found[0], rank, found[1], alternatives))
-
-    while heap or opened < len(ways):
-        # Open an iterator only when nothing already open is cheaper than its first alternative.
-        if opened < len(ways) and (not heap or ways[opened][0] <= heap[0][0]):
-            push(opened, ways[opened][1])
-            opened += 1
-            continue
-        cost, rank, value, alternatives = heapq.heappop(heap)
-        yield cost, value
-        push(rank, alternatives)
-
-
 def combined(cost: float, choices: list[Alternatives[Any]]) -> Ranked:
     """All combinations of one alternative each, as {place: alternative} without Nones; the best costs `cost`."""
     best = [choice.get(0) or (0.0, None) for choice in choices]
@@ -157,23 +143,25 @@ def combined(cost: float, choices: list[Alternatives[Any]]) -> Ranked:
 
 
 def chain_alternatives(
-    nodes: list[Node], absent: float, widest: np.ndarray, skip: np.ndarray, take: np.ndarray, stop: np.ndarray, k: int
-) -> Ranked:
-    """The alternatives of one chain as (cost, {width: (node, rank)}), the k cheapest first.
-
-    `widest` (c,) are the scores by the widest first part; `skip` and `take` (c - 1,) those of continuing without and
-    with one of a width, `stop` (c,) those of the last, each with its best content.
-    """
+    menus: Menus, chains: Chains, row: int, place: tuple[int, int, int], k: int
+) -> Iterator[tuple[float, Mentions]]:
+    """The alternatives of a chain over first parts as (cost, mentions), the k cheapest first; `chains` has its best
+    weights in a row, and `place` is its sentence, start and type."""
+    sentence, start, kind = place
+    choices, one = Choices(menus, sentence, kind), Chains(*(values[row] for values in chains))
+    nodes = [choices.event(start, width) for width in range(len(one.close))]
+    longest = one.longest(maximum=True)
     narrower = [
         Alternatives(_with_nothing(-float(without), node.held(-float(score))))
-        for without, score, node in zip(skip, take, nodes, strict=False)
+        for without, score, node in zip(one.extend, one.branch, nodes, strict=False)
     ]
 
-    def with_widest(width: int) -> Ranked:
-        return combined(
-            -float(widest[width]), [*narrower[:width], Alternatives(nodes[width].held(-float(stop[width])))]
-        )
+    def with_longest(width: int) -> Ranked:
+        held = Alternatives(nodes[width].held(-float(one.close[width])))
+        return combined(-float(longest[width]), [*narrower[:width], held])
 
-    costs = -np.concatenate([[absent], widest])
+    costs = -np.concatenate([[one.absent], longest])
     order = [way for way in costs.argsort(kind="stable")[:k].tolist() if costs[way] < math.inf]
-    return in_turn([(float(costs[way]), with_widest(way - 1) if way else iter([(-absent, {})])) for way in order])
+    ways = [(float(costs[way]), with_longest(way - 1) if way else iter([(float(costs[0]), {})])) for way in order]
+    for cost, held in in_turn(ways):
+        yield cost, tuple(choices.chosen_at(start, held))

@@ -1,6 +1,6 @@
 """The menus of discontinuous mentions in C, over NumPy arrays: menus.h. No torch.
 
-:mod:`hyperspan.structures.discontinuous_menus` defines menus and is the reference.
+:mod:`hyperspan.structures.gaps` defines menus and is the reference.
 """
 
 from __future__ import annotations
@@ -27,22 +27,20 @@ class MenuResults(NamedTuple):
     one they are `last`."""
     more: np.ndarray  # (B, n, c, m): the second item of each event, mentions of more parts
     events: np.ndarray  # (B, n, c, m)
-    alone: np.ndarray | None
-    """(B, n, c, m): the probability of the first item of each event, given the event; None if `best`."""
-    goes_on: np.ndarray | None
-    """The same for the second item."""
+    shares: np.ndarray | None
+    """(2, B, n, c, m): the probability of the two items of each event, given the event; None if `best`."""
 
 
 class _MenuStruct(ctypes.Structure):
     """The struct MenuArrays of menus.h."""
 
-    _fields_ = tuple((name, ctypes.c_void_p) for name in MenuResults._fields)
+    _fields_ = tuple((name, ctypes.c_void_p) for name in (*MenuResults._fields[:-1], "alone", "goes_on"))
 
 
 def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, *, best: bool) -> MenuResults:
     """The menus of a batch: sums over all choices, or the best of them.
 
-    `scores` are those of PartArrays: close, open, gap and last, the last -inf where a part would reach beyond its
+    `scores` are close, open, gap and last of DiscontinuousScores, the last -inf where a part would reach beyond its
     sentence.
     """
     given = [np.ascontiguousarray(array) for array in scores]
@@ -50,12 +48,13 @@ def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, 
     sentences, n, _, m = close.shape
     gap_items = np.empty((parts - 1, *gap.shape), dtype=close.dtype)
     part_items = np.empty((max(parts - 2, 0), sentences, n, 2 * last.shape[2], m), dtype=close.dtype)
-    made = [np.empty_like(close) for _ in range(2 if best else 4)]
-    found = MenuResults(gap_items, part_items, *made, *((None,) * 2 if best else ()))
+    shares = None if best else np.empty((2, *close.shape), dtype=close.dtype)
+    found = MenuResults(gap_items, part_items, np.empty_like(close), np.empty_like(close), shares)
     threads = min(thread_count(), 1 + close.size // ENTRIES_A_THREAD)
     sizes = {"gaps": gap.shape[2], "later": last.shape[2], "parts": parts}
     batch = BatchStruct.of(np.array(lengths, dtype=np.int64), close.shape, threads, **sizes)
     names = ("close", "open", "gap", "last")
     struct = ScoresStruct.of(**dict(zip(names, given, strict=True)))
-    check_memory(call("menus", close, batch, struct, int(best), _MenuStruct(*map(address, found))))
+    halves = (None, None) if shares is None else shares
+    check_memory(call("menus", close, batch, struct, int(best), _MenuStruct(*map(address, (*found[:-1], *halves)))))
     return found
