@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
+from hyperspan import kernels
 from hyperspan.baselines.katiyar_cardie import label_sets, mentions_of
 from hyperspan.baselines.readings import read, structure_of
 from hyperspan.config import Config
@@ -326,3 +329,25 @@ def test_a_compact_model_with_fewer_labels_finds_the_others_as_before(changes: l
 def test_a_compact_model_says_which_labels_it_cannot_leave_out(kind: str, labels: set[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         compact(new_model(Config().override([*SMALL, f"model.kind={kind}"]), corpus()), labels=labels)
+
+
+class GruEncoder(NeuralEncoder):
+    """The neural encoder with other layers over words."""
+
+    def new_layer(self, size: int, hidden: int) -> nn.Module:
+        return nn.GRU(size, hidden, bidirectional=True)
+
+    def states(self, layer: nn.Module, rows: Tensor, lengths: Sequence[int]) -> Tensor:
+        sizes = torch.tensor([sum(length > at for length in lengths) for at in range(lengths[0])])
+        return layer(PackedSequence(rows, sizes))[0].data
+
+
+def test_an_encoder_with_other_layers_than_lstms_is_not_computed_by_their_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ENCODERS, "built_in", {"gru": GruEncoder})
+    model = new_model(Config().override([*SMALL, "encoder.kind=gru"]), corpus()).eval()
+    with torch.inference_mode(), kernels.reference():
+        expected = model.distribution(corpus()).marginals
+    with torch.inference_mode():
+        torch.testing.assert_close(model.distribution(corpus()).marginals, expected, atol=1e-5, rtol=1e-5)

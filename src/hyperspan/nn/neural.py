@@ -79,7 +79,7 @@ class NeuralEncoder(Encoder):
             )
         self.input_dropout = nn.Dropout(encoder.input_dropout)
         inputs = ([dimension] + [2 * encoder.hidden] * count)[:count]
-        self.layers = nn.ModuleList(nn.LSTM(size, encoder.hidden, bidirectional=True) for size in inputs)
+        self.layers = nn.ModuleList(self.new_layer(size, encoder.hidden) for size in inputs)
         self.output_dropout = nn.Dropout(encoder.output_dropout)
         self.dimension = 2 * encoder.hidden if count else dimension
         self.spans = SpanLSTM(self.dimension, encoder.span_hidden) if spans else None
@@ -181,10 +181,18 @@ class NeuralEncoder(Encoder):
         outputs = [] if self.layers else [rows]
         lengths = sorted(filter(None, batch.lengths), reverse=True)
         for layer in self.layers:
-            assert isinstance(layer, nn.LSTM)
-            rows = self.output_dropout(word_states(layer, rows, lengths))
+            rows = self.output_dropout(self.states(layer, rows, lengths))
             outputs.append(rows)
         return outputs
+
+    def new_layer(self, size: int, hidden: int) -> nn.Module:
+        """A layer over words. Another encoder may have other ones: it overrides this and :meth:`states`."""
+        return nn.LSTM(size, hidden, bidirectional=True)
+
+    def states(self, layer: nn.Module, rows: Tensor, lengths: Sequence[int]) -> Tensor:
+        """(N, size) -> (N, 2 * hidden): what a layer makes of words, by word; sentences are longest first."""
+        assert isinstance(layer, nn.LSTM)
+        return word_states(layer, rows, lengths)
 
     def vectors(self, batch: Batch) -> Tensor:
         """(N, d): each word's vector, without context unless from the transformer."""
@@ -223,9 +231,9 @@ class NeuralEncoder(Encoder):
     def fuse(
         self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
     ) -> FusedEncoder | None:
-        if self.spans is None or not self.layers:
-            return None
         layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
+        if self.spans is None or not layers or len(layers) < len(self.layers):  # the kernels compute LSTMs alone
+            return None
         return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions, gaps))
 
     def word_layer(self, outputs: Outputs) -> WordLinear:
