@@ -44,6 +44,7 @@ from tests.fuzz.targets.corpora import Reader
 from tests.support.data import data_path
 
 EXAMPLES = settings.default.max_examples if settings.default else 20
+ROOT = Path(__file__).parents[2]
 BOTH_WAYS = [name for name in WRITERS if name in READERS]
 ZOO = Sentence(["the", "Seattle", "zoo"], [Mention(0, 3, "FAC"), Mention(1, 2, "GPE")])
 
@@ -66,6 +67,20 @@ def target_of(name: str, folder: Path) -> Path:
 def contents(documents: Iterable[Document]) -> Counter[tuple[str, frozenset[Mention]]]:
     """What every format keeps that needs no tokens, in whatever order it keeps documents."""
     return Counter((document.text, document.mentions) for document in documents)
+
+
+# -- what belongs to a format ------------------------------------------------------------------------------------------
+
+
+@formats(READERS)
+def test_format_has_a_sample(name: str) -> None:
+    assert corpora(name), f"{name} is not written, so it needs a sample: add one to MORE in tests/fuzz/samples.py"
+
+
+def test_formats_are_counted() -> None:
+    readme, page = ((ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/reference/formats.md"))
+    assert f"{len(READERS)} formats are read, {len(BOTH_WAYS)} written" in readme
+    assert f"hyperspan reads {len(READERS)} corpus formats. It writes {len(BOTH_WAYS)} of them" in page
 
 
 # -- round trips -------------------------------------------------------------------------------------------------------

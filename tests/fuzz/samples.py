@@ -132,6 +132,7 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
     ),
     "brat": (b"\t", b"T1", b"R1", b";", b" ", b"\n", b"T9\tX 0 1\t", b"#", b"*", b"E1\t", b"A1\tNeg T1", b"-1", b"99"),
     "four-lines": (b"\n", b"\n\n", b"|", b",", b" ", b"0,1 X", b"0,1,0,1 X", b"_", b"-1", b"99", b"\t"),
+    "text": (b"\n", b"\n\n", b"\t", b" ", b"|", b"/", b"0 1 X", b"-1", b"99", b"\xff"),
     "docbin": (*b"\xff \x00 \x80 \x9f \xdf \xc0 \xa5spans \xa6tokens \xa7strings".split(b" "), b"x\x9c"),
 }
 _FAMILY = {
@@ -143,4 +144,4 @@ _FAMILY = {
 
 def family(name: str) -> str:
     """Which tokens a format is made of."""
-    return _FAMILY.get(name, name)
+    return _FAMILY.get(name, name if name in TOKENS else "text")
