@@ -79,7 +79,6 @@ def take(session: LabellingSession, step: Any) -> None:
         session.add_label(f"L{len(session.labels)}")
     else:
         item, action, mention, to, shown = step
-        is_known = not session.state(item).history
         decision = Decision(
             action,
             mention if action in WITH_MENTION else None,
@@ -87,7 +86,6 @@ def take(session: LabellingSession, step: Any) -> None:
             note="why?" if action == "note" else "",
             shown=frozenset(shown) | session.state(item).mentions if action == "complete" else frozenset(),
             labels=tuple(session.labels) if action == "complete" else (),
-            draft=frozenset([ADA]) if is_known else None,
         )
         session.decide(item, decision, session.revision(item))
 
@@ -107,6 +105,9 @@ def test_log_gives_the_same_session_and_the_same_output(taken: list[Any]) -> Non
             in_memory, wanted = states(session), expected(session)
         with opened(output) as session:
             assert states(session) == in_memory
+            assert {event["event"] for event in session.log.events} <= {"decision", "undo", "label", "queue"}
+            keys = {key for event in session.log.events if event["event"] == "decision" for key in event}
+            assert keys <= {"event", "item", "action", "mention", "to", "note", "shown", "labels", "annotator", "time"}
         read = list(read_corpus(output)) if wanted else []
         assert [(one.id, one.text, one.sentences) for one in read] == [(o.id, o.text, o.sentences) for o in wanted]
         assert all(one.annotated == NOTHING_ANNOTATED for one in read)
@@ -226,13 +227,13 @@ def test_a_label_that_comes_later_says_nothing_of_sentences_before_it(tmp_path: 
 
 
 def test_the_agreement_of_drafts_counts_what_was_decided(tmp_path: Path) -> None:
-    draft = frozenset([ADA, LEFT, Mention(2, 3, "LOC")])
     with opened(tmp_path / "c.jsonl") as session:
-        session.decide("0.0", Decision("accept", ADA, draft=draft))
+        session.decide("0.0", Decision("accept", ADA))
         session.decide("0.0", Decision("change", LEFT, Mention(1, 2, "LOC")))
         assert session.draft_agreement() == {"accepted": 1, "rejected": 1, "added": 1, "f1": 0.5}
-        session.decide("0.0", Decision("complete", shown=frozenset([ADA, Mention(1, 2, "LOC")]), labels=("PER", "LOC")))
-        assert session.draft_agreement() == {"accepted": 1, "rejected": 2, "added": 1, "f1": 0.4}
+        shown = frozenset([ADA, Mention(1, 2, "LOC"), Mention(2, 3, "LOC")])
+        session.decide("0.0", Decision("complete", shown=shown, labels=("PER", "LOC")))
+        assert session.draft_agreement() == {"accepted": 2, "rejected": 1, "added": 1, "f1": 4 / 6}
 
 
 def test_what_no_file_can_hold_is_refused_in_the_beginning(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from attrs import evolve, field, frozen
@@ -32,14 +32,6 @@ def mention_row(mention: Mention) -> list[Any]:
     return [*row, [list(span) for span in mention.fragments]] if mention.fragments else row
 
 
-def mention_rows(mentions: Iterable[Mention]) -> list[list[Any]]:
-    return [mention_row(mention) for mention in sorted(mentions, key=MENTION_ORDER)]
-
-
-def mentions_of(rows: Iterable[Any]) -> frozenset[Mention]:
-    return frozenset(Mention(*row) for row in rows)
-
-
 @frozen
 class Decision:
     """One decision about a sentence, with mentions in its tokens."""
@@ -55,8 +47,6 @@ class Decision:
     """For a complete sentence: its mentions as shown."""
     labels: tuple[str, ...] = ()
     """For a complete sentence: the labels that existed."""
-    draft: frozenset[Mention] | None = None
-    """With the first decision about a sentence: the model's draft."""
 
     def __attrs_post_init__(self) -> None:
         if self.action not in ACTIONS:
@@ -78,9 +68,8 @@ class Decision:
         if self.action == "note":
             record["note"] = self.note
         if self.action == "complete":
-            record |= {"shown": mention_rows(self.shown), "labels": list(self.labels)}
-        if self.draft is not None:
-            record["draft"] = mention_rows(self.draft)
+            shown = [mention_row(mention) for mention in sorted(self.shown, key=MENTION_ORDER)]
+            record |= {"shown": shown, "labels": list(self.labels)}
         return record | {"annotator": self.annotator, "time": self.time}
 
     @classmethod
@@ -92,9 +81,8 @@ class Decision:
             record.get("note", ""),
             record["annotator"],
             record["time"],
-            mentions_of(record.get("shown", ())),
+            frozenset(Mention(*row) for row in record.get("shown", ())),
             tuple(record.get("labels", ())),
-            mentions_of(record["draft"]) if "draft" in record else None,
         )
 
 
@@ -114,8 +102,6 @@ class ItemState:
     labels: frozenset[str] = frozenset()
     """For a complete sentence: the labels whose mentions are all listed."""
     note: str = ""
-    draft: frozenset[Mention] = frozenset()
-    """The model's draft before the first decision."""
     history: tuple[Decision, ...] = ()
 
     @property
@@ -146,7 +132,6 @@ class ItemState:
             status=status,
             labels=self.labels if action == "note" else frozenset(decision.labels),
             note=decision.note if action == "note" else self.note,
-            draft=self.draft if decision.draft is None else decision.draft,
             history=(*self.history, decision),
         )
 

@@ -1,7 +1,8 @@
 """The log of a labelling session: append-only JSON Lines, on disk before anything relies on them.
 
-The first line describes the session; every other line is an event. A line truncated by a crash is dropped when the log
-is opened again. Only one process at a time can open a log.
+The first line describes the session; every other line is an event: a decision, an undo, a new label, the order of the
+sentences. Drafts and rounds are not in it. A line truncated by a crash is dropped when the log is opened again.
+Only one process at a time can open a log.
 """
 
 from __future__ import annotations

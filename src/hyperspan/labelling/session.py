@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
-from hyperspan.labelling.decisions import DONE, OPEN, PARTIAL, SKIPPED, Decision, ItemState
+from hyperspan.labelling.decisions import ACCEPTED, ADDED, DONE, OPEN, PARTIAL, REJECTED, SKIPPED, Decision, ItemState
 from hyperspan.labelling.log import Event, EventLog
 from hyperspan.labelling.texts import LabellingTexts, extended
 from hyperspan.text.tokens import Tokenizer
@@ -109,13 +110,9 @@ class LabellingSession:
         }
 
     def draft_agreement(self) -> dict[str, Any]:
-        """How many mentions of the model's first drafts were right, wrong and missing."""
-        right = wrong = missing = 0
-        for states in self._states.values():
-            state = states[-1] if states else NEW_ITEM
-            right += len(state.draft & state.mentions)
-            wrong += len(state.draft & state.rejected if state.status != DONE else state.draft - state.mentions)
-            missing += len(state.mentions - state.draft)
+        """How many mentions that a model drafted were right, wrong and missing, by the decisions about them."""
+        decided = Counter(how for item in self._states for how in self.state(item).decided.values())
+        right, wrong, missing = (decided[how] for how in (ACCEPTED, REJECTED, ADDED))
         total = 2 * right + wrong + missing
         return {"accepted": right, "rejected": wrong, "added": missing, "f1": 2 * right / total if total else None}
 

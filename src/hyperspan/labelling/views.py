@@ -133,8 +133,6 @@ class LabellingDesk:
         with session.lock:
             session.check_item(item)
             state = session.state(item)
-            if not state.history:
-                decision = evolve(decision, draft=frozenset(self._draft(self.items[item], state).mentions))
             if decision.action == "complete":
                 shown = state.mentions | frozenset(self._draft(self.items[item], state).mentions)
                 decision = evolve(decision, shown=shown, labels=tuple(session.labels))
