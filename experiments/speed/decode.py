@@ -67,7 +67,7 @@ def measure_width(
         "float32": decoder(model, batches),
         "raw_text": annotate,
     }
-    calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if "bfloat16" in kernels.precisions("cpu") else {}
+    calls |= {"bfloat16": decoder(model, batches, "bfloat16")} if "bfloat16" in kernels.dtypes("cpu") else {}
     calls |= {"pytorch_alone": alone} | ({"spancat": beside} if beside else {})
     taken = in_turns(list(calls.values()), rounds, clock_for(torch.get_num_threads()))
     times = dict(zip(calls, taken, strict=True))

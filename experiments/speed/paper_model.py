@@ -59,11 +59,11 @@ def batches_for(model: Recognizer, sentences: Sequence[Sentence]) -> list[Batch]
     return [model.collate([sentences[i] for i in batch]) for batch in batches]
 
 
-def decoder(model: Recognizer, batches: Sequence[Batch], precision: str = "float32") -> Call:
+def decoder(model: Recognizer, batches: Sequence[Batch], dtype: str = "float32") -> Call:
     """A call that decodes ids to the best set of mentions of every sentence."""
 
     def decode() -> None:
-        model.for_inference(precision, model.options.skip)
+        model.for_inference(dtype, model.options.skip)
         with torch.inference_mode():
             for batch in batches:
                 SegmentalHypergraph(model(batch), batch.lengths).argmax()

@@ -104,7 +104,7 @@ def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         ({"tokens": "x"}, InputError, "tokens is 'x', but must be one of hyperspan, spacy"),
         ({"top_k": -1}, InputError, "the number of alternatives is -1"),
         ({"device": "abacus"}, InputError, "there is no device 'abacus'"),
-        ({"precision": "x"}, InputError, "there is no precision 'x'"),
+        ({"dtype": "x"}, InputError, "there is no dtype 'x'"),
         ({"modle": "genia"}, ValueError, "modle"),
     ],
 )

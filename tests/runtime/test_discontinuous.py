@@ -15,7 +15,7 @@ from hyperspan.errors import InputError
 from hyperspan.nn import load_model, new_model, save_model
 from hyperspan.nn.compact import compact
 from hyperspan.nn.recognizer import Recognizer
-from hyperspan.runtime.model import RuntimeModel
+from hyperspan.runtime.model import ArrayModel
 from hyperspan.structures import DiscontinuousHypergraph
 from hyperspan.types import Mention, Sentence
 from tests.runtime.test_model import runtime_of
@@ -80,7 +80,7 @@ def test_discontinuous_runtime_equals_torch(half: bool, changes: list[str], tmp_
 def test_discontinuous_models_annotate_without_torch_as_with_it(tmp_path: Path) -> None:
     save_model(trained([], steps=40), tmp_path)
     annotator = load(tmp_path)
-    assert isinstance(annotator.model, RuntimeModel)
+    assert isinstance(annotator.model, ArrayModel)
     with kernels.reference():
         reference = load(tmp_path)
     asked: list[dict[str, Any]] = [{}, {"threshold": 0.2}, {"candidates": 0.01}]

@@ -15,7 +15,7 @@ from hyperspan.nn.compact import compact
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import CatalogEntry
 from hyperspan.runtime.loading import load
-from hyperspan.runtime.model import RuntimeModel
+from hyperspan.runtime.model import ArrayModel
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.marked_names import DEFAULT, FOUND_NAMES, NAMES, PRONOUNS, TEXT, TRAINING, named_model
 from tests.support.models import small_model
@@ -33,7 +33,7 @@ def annotator(request: pytest.FixtureRequest, folder: Path) -> Annotator:
     if request.param == "torch":
         return Annotator(load_model(folder))
     annotator = load(folder)
-    assert isinstance(annotator.model, RuntimeModel)
+    assert isinstance(annotator.model, ArrayModel)
     return annotator
 
 

@@ -44,7 +44,7 @@ def serve(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="Where the models run: cpu, cuda, cuda:1, …")] = "cpu",
-    precision: Annotated[str, typer.Option(help="float32, or bfloat16 if the processor supports it.")] = "float32",
+    dtype: Annotated[str, typer.Option(help="float32, or bfloat16 if the processor supports it.")] = "float32",
     max_body_bytes: Annotated[
         int, typer.Option(help="Maximum bytes of a request body, or of a line of a stream.")
     ] = _DEFAULT.max_body_bytes,
@@ -80,7 +80,7 @@ def serve(
     settings = Settings(
         models=tuple(model or ()),
         device=device,
-        precision=precision,
+        dtype=dtype,
         api_key=api_key,
         allow_hosts=tuple(allow_host or ()),
         max_body_bytes=max_body_bytes,

@@ -292,7 +292,7 @@ def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
         "names": False,
         "pronouns": True,
         "device": "cpu",
-        "precision": "float32",
+        "dtype": "float32",
         "skip": None,
         "scorer": {"@scorers": "spacy.spancat_scorer.v1"},
     },
@@ -311,7 +311,7 @@ def make_component(
     names: bool,
     pronouns: bool,
     device: str,
-    precision: str,
+    dtype: str,
     skip: float | None,
     scorer: Callable[..., Any] | None,
 ) -> Component:
@@ -332,7 +332,7 @@ def make_component(
             f"the thresholds {threshold} have labels that a config file of spaCy cannot hold; leave them out here and set "
             f'nlp.get_pipe("{name}").cfg["threshold"], which is saved as well'
         )
-    loading = {"device": device, "precision": precision, "skip": skip}
+    loading = {"device": device, "dtype": dtype, "skip": skip}
     component = Component(nlp.vocab, name, model, cfg, loading, scorer)
     if not _from_config():
         component.check()

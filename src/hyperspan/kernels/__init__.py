@@ -4,6 +4,6 @@ Code outside does not depend on which one runs. Modules here import torch, NumPy
 package itself, `choice` and `libraries` load neither torch nor NumPy.
 """
 
-from hyperspan.kernels.choice import only, precisions, reference, report
+from hyperspan.kernels.choice import dtypes, only, reference, report
 
-__all__ = ["only", "precisions", "reference", "report"]
+__all__ = ["dtypes", "only", "reference", "report"]

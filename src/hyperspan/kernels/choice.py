@@ -145,8 +145,8 @@ def _variant(allowed: Forced | None) -> libraries.EncoderLibrary:
     return found[allowed.variant if allowed and allowed.variant else next(iter(found))]
 
 
-def precisions(device: str) -> tuple[str, ...]:
-    """The precisions that the fused encoder supports on a device; float32 is always among them."""
+def dtypes(device: str) -> tuple[str, ...]:
+    """The number types that the encoder in C supports on a device; float32 is always among them."""
     return tuple(encoder_library().encode) if choose("encoder", device) == "c" else ("float32",)
 
 

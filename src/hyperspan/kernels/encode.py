@@ -2,7 +2,7 @@
 torch.
 
 It is several times as fast as running its parts (the word LSTM, the span LSTM and the scorer's linear layers) one after
-the other; :mod:`hyperspan.kernels.encoder` explains when those run.
+the other. Those run in training, on other devices, and if nothing was compiled.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperspan.errors import InputError
-from hyperspan.kernels.choice import precisions
+from hyperspan.kernels.choice import dtypes
 from hyperspan.kernels.libraries import BatchStruct, EncoderLibrary, ScoresStruct, address
 
-PRECISIONS = ("float32", "bfloat16")
+DTYPES = ("float32", "bfloat16")
 BLOCK = 24
 """The number of sentences in a block, which one thread processes; a multiple of the rows multiplied at once."""
 BESIDE = 2
@@ -35,20 +35,20 @@ ALIGNMENT = 64
 class InferenceOptions:
     """Options that trade accuracy for speed in inference."""
 
-    precision: str = "float32"
-    """The precision of products in the fused encoder; "bfloat16" is faster on processors that support it, and slightly
-    less exact."""
+    dtype: str = "float32"
+    """The number type of products in the encoder in C; "bfloat16" is faster on processors that support it, and
+    slightly less exact."""
     skip: float = math.inf
     """Skip words where T → X scores this much more than T → I for all types."""
 
 
-def check_precision(precision: str, device: str) -> None:
-    """Raise an error if this precision is not supported."""
-    if precision not in PRECISIONS:
-        raise InputError(f"there is no precision {precision!r}; choose one of {', '.join(PRECISIONS)}")
-    if precision not in precisions(device):
+def check_dtype(dtype: str, device: str) -> None:
+    """Raise an error if this number type is not supported."""
+    if dtype not in DTYPES:
+        raise InputError(f"there is no dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+    if dtype not in dtypes(device):
         raise InputError(
-            f"the precision {precision} needs the kernels for the CPU, compiled when hyperspan was installed, and a processor "
+            f"the dtype {dtype} needs the kernels for the CPU, compiled when hyperspan was installed, and a processor "
             "with avx512_bf16; leave it at float32"
         )
 
@@ -136,9 +136,9 @@ class EncoderStruct(ctypes.Structure):
 class PackedWeights:
     """A model's weights in the order in which the kernels read them."""
 
-    def __init__(self, model: EncoderWeights, lanes: int, precision: str):
+    def __init__(self, model: EncoderWeights, lanes: int, dtype: str):
         self.lanes = lanes
-        self.precision, self.half = precision, precision == "bfloat16"
+        self.dtype, self.half = dtype, dtype == "bfloat16"
         self.types, self.tied = model.types, model.tied
         self._kept: list[Any] = []  # keeps alive what the struct points to
         hidden, span_hidden = len(model.layers[0].recurrent), len(model.spans[0].recurrent)
@@ -264,7 +264,7 @@ class KnownTokens(NamedTuple):
 def gate_rows(library: EncoderLibrary, packed: PackedWeights, vectors: np.ndarray, threads: int) -> np.ndarray:
     """(tokens, gates): the contributions of vectors to the gates of both directions of the first layer."""
     result = np.empty((len(vectors), packed.gates), dtype=np.float32)
-    run, addresses = library.gate_rows[packed.precision], (vectors.ctypes.data, result.ctypes.data)
+    run, addresses = library.gate_rows[packed.dtype], (vectors.ctypes.data, result.ctypes.data)
     count = ctypes.c_int64(len(vectors))
     if run(ctypes.byref(packed.struct), count, *map(ctypes.c_void_p, addresses), ctypes.c_int64(threads)):
         raise MemoryError(f"no memory for {len(vectors):,} words; give fewer at once")
@@ -308,7 +308,7 @@ def encode(
     sizes = {} if parts is None else {"gaps": parts.gap.shape[2], "later": parts.last.shape[2]}
     batch = BatchStruct.of(lengths, close.shape, threads, openmp, **sizes)
     scores = ScoresStruct.of(**made._asdict(), **({} if parts is None else parts._asdict()))
-    run = library.encode[options.precision]
+    run = library.encode[options.dtype]
     if run(*map(ctypes.byref, (packed.struct, batch, struct, scores))):
         raise MemoryError(f"no memory for sentences of {longest:,} words; give fewer or shorter ones at once")
     return made

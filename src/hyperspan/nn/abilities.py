@@ -25,8 +25,6 @@ class Abilities:
     """Whether each type can have its own temperature and bias."""
     distils: bool = False
     """Whether its distributions have a cross-entropy with those of a teacher of the same kind."""
-    skips: bool = False
-    """Whether inference can skip words at which a mention is unlikely to begin."""
     large_batches: bool = False
     """Whether scores and structure need memory linear in sentences × words × widths, so that GPU batches may be
     large."""

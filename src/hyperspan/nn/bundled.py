@@ -52,7 +52,7 @@ def untrained_vectors(model: Path) -> ByteVectors | None:
     if FIXED + SCALE not in tensors:
         return None
     vocabulary = Vocabulary.load(model)
-    return ByteVectors(list(vocabulary.words[vocabulary.trained :]), tensors.view(FIXED), tensors.view(FIXED + SCALE))
+    return ByteVectors(list(vocabulary.words[vocabulary.trained :]), tensors[FIXED], tensors[FIXED + SCALE])
 
 
 def new_rows(parts: list[ByteVectors]) -> list[list[int]]:
@@ -74,11 +74,9 @@ def bundled_vectors(place: Path = PRETRAINED) -> tuple[list[str], np.ndarray]:
     """
     folder = place / VECTORS
     tensors = TensorFile(folder / "vectors.safetensors").read()
-    rest = ByteVectors(
-        list(Words((folder / "words.txt").read_bytes())), tensors.view("numbers"), tensors.view("scales")
-    )
+    rest = ByteVectors(list(Words((folder / "words.txt").read_bytes())), tensors["numbers"], tensors["scales"])
     parts = [rest, *_models(place)]
-    origins = tensors.view("origins")  # (words,): which part has the next word
+    origins = tensors["origins"]  # (words,): which part has the next word
     words = np.empty(len(origins), dtype=object)
     numbers = np.empty((len(origins), DIMENSION), dtype=np.int8)
     scales = np.empty((len(origins), 1), dtype=np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +13,7 @@ from torch.nn.functional import pad
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.encode import BESIDE, GapLimits
-from hyperspan.kernels.encoder import FusedEncoder, FusedScores
+from hyperspan.kernels.encode import BESIDE
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
@@ -47,7 +46,6 @@ class DiscontinuousScorer(Scorer):
         conditions=True,
         calibrates=True,
         distils=True,
-        skips=True,
         large_batches=True,
     )
 
@@ -84,17 +82,8 @@ class DiscontinuousScorer(Scorer):
         gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
 
-    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        limits = GapLimits(self.config.discontinuous.gap, self.config.discontinuous.later_width)
-        return encoder.fuse(self.start, self.parts, tied=True, interactions=True, gaps=limits)
-
-    def of_fused(self, found: FusedScores) -> DiscontinuousScores:
-        absent, present, extend, close, _, opening, gap, last = found
-        assert opening is not None and gap is not None and last is not None
-        return DiscontinuousScores(absent, present, extend, close, opening, gap, last)
-
-    def skipping(self, scores: DiscontinuousScores, margin: float) -> DiscontinuousScores:
-        return scores.skipping(margin)
+    def of_arrays(self, tensors: Mapping[str, Tensor]) -> DiscontinuousScores:
+        return DiscontinuousScores(**tensors)
 
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, present=scores.present + bias)

@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.config import Config, TrainingConfig
-from hyperspan.kernels.encode import GapLimits
-from hyperspan.kernels.encoder import FusedEncoder
 from hyperspan.kernels.lstm import SpanLayout, span_layout
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch
@@ -112,15 +110,8 @@ class Encoder(nn.Module, ABC):
         """
 
     def vectors(self, batch: Batch) -> Tensor:
-        """(N, d): the vectors of words that the kernel of :meth:`fuse` begins with."""
+        """(N, d): the vectors of words that the LSTMs begin with, for encoders that C can run."""
         raise NotImplementedError
-
-    def fuse(
-        self, start: Any, parts: Any, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
-    ) -> FusedEncoder | None:
-        """A kernel from `vectors` to the scores of segmental or discontinuous hypergraphs, given the scorer's layers;
-        None if not supported."""
-        return None
 
     def parameter_options(self, training: TrainingConfig) -> dict[nn.Parameter, ParameterOptions]:
         """The optimiser options of parameters that differ from the default."""

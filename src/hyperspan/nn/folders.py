@@ -10,7 +10,7 @@ import torch
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.files import Target
-from hyperspan.kernels.encode import check_precision
+from hyperspan.kernels.encode import check_dtype
 from hyperspan.nn.model import Model
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.nn.scorer import Scorer
@@ -73,11 +73,11 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
 
 
 def load_model(
-    folder: str | Path, device: str | torch.device = "cpu", *, precision: str = "float32", skip: float | None = None
+    folder: str | Path, device: str | torch.device = "cpu", *, dtype: str = "float32", skip: float | None = None
 ) -> Model:
-    """Load the model of a folder, ready for inference; for `precision` and `skip` see :func:`hyperspan.load`."""
+    """Load the model of a folder, ready for inference; for `dtype` and `skip` see :func:`hyperspan.load`."""
     folder = Path(folder)
-    check_precision(precision, torch.device(device).type)
+    check_dtype(dtype, torch.device(device).type)
     config = Config.of_model(folder)
     try:
         validate(config)
@@ -86,4 +86,4 @@ def load_model(
     vocabulary = Vocabulary.load(folder)
     check_names_of(folder, config, vocabulary)
     model = load_weights(folder, lambda: built(config, vocabulary)).to(device)
-    return model.for_inference(precision, skip)
+    return model.for_inference(dtype, skip)

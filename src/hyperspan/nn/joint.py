@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
@@ -58,7 +57,7 @@ class PairScorer(nn.Module):
 class JointScorer(SegmentalScorer):
     """The segmental hypergraph with scores of pairs of mentions that begin at the same word."""
 
-    abilities = Abilities(spans=True, conditions=True, skips=True, large_batches=True)
+    abilities = Abilities(spans=True, conditions=True, large_batches=True)
 
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
@@ -99,18 +98,11 @@ class JointScorer(SegmentalScorer):
         }
         return JointScores(edges, **pairs)
 
-    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        scored = any(one is not None and one.up is not None for one in (self.together, self.within))
-        return None if scored else super().fuse(encoder)
-
-    def of_fused(self, found: FusedScores) -> JointScores:  # type: ignore[override]
-        edges = super().of_fused(found)
+    def of_arrays(self, tensors: Mapping[str, Tensor]) -> JointScores:  # type: ignore[override]
+        edges = super().of_arrays(tensors)
         shape = (*edges.close.shape, self.types)
         together, within = (one and one.bias.expand(shape) for one in (self.together, self.within))
         return JointScores(edges, together, within)
-
-    def skipping(self, scores: JointScores, margin: float) -> JointScores:  # type: ignore[override]
-        return replace(scores, edges=scores.edges.skipping(margin))
 
     def add_mention_bias(self, scores: JointScores, bias: float) -> JointScores:  # type: ignore[override]
         return replace(scores, edges=super().add_mention_bias(scores.edges, bias))

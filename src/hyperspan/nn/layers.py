@@ -12,24 +12,22 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from hyperspan.config import CharactersConfig
 from hyperspan.kernels.lstm import SpanLayout, span_states, word_states
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Spans
 from hyperspan.nn.outputs import OutputLayer, Outputs
 from hyperspan.nn.vectors import WordVectors
-from hyperspan.runtime.characters import FILTER_WIDTHS
+from hyperspan.runtime.layers import FILTER_WIDTHS, CharacterFilters, CharacterLstm, SpanLstm, WordTable
 from hyperspan.text.vocabulary import UNKNOWN, Vocabulary
 
 
 class CharacterLSTM(nn.Module):
     """The last states of both directions of an LSTM over a word's characters (Lample et al. 2016)."""
 
-    def __init__(self, characters: int, config: CharactersConfig):
+    def __init__(self, layer: CharacterLstm):
         super().__init__()
-        self.embedding = nn.Embedding(characters, config.dimension, padding_idx=0)
-        self.lstm = nn.LSTM(config.dimension, config.hidden, bidirectional=True, batch_first=True)
-        self.dimension = 2 * config.hidden
+        self.embedding = nn.Embedding(*layer.characters, padding_idx=0)
+        self.lstm = nn.LSTM(*layer.lstm, bidirectional=True, batch_first=True)
 
     def forward(self, characters: Tensor, counts: Tensor) -> Tensor:
         """(U, longest) and (U,) on the CPU, longest first -> (U, dimension): a vector per distinct word."""
@@ -44,13 +42,12 @@ class CharacterLSTM(nn.Module):
 class CharacterCNN(nn.Module):
     """Max-pooled convolutions over a word's characters; faster than the LSTM, and no worse on most data."""
 
-    def __init__(self, characters: int, config: CharactersConfig):
+    def __init__(self, layer: CharacterFilters):
         super().__init__()
-        self.embedding = nn.Embedding(characters, config.dimension, padding_idx=0)
+        self.embedding = nn.Embedding(*layer.characters, padding_idx=0)
         self.filters = nn.ModuleList(
-            nn.Conv1d(config.dimension, config.hidden, width, padding=width - 1) for width in FILTER_WIDTHS
+            nn.Conv1d(layer.characters.dimension, layer.hidden, width, padding=width - 1) for width in FILTER_WIDTHS
         )
-        self.dimension = config.hidden * len(FILTER_WIDTHS)
 
     def forward(self, characters: Tensor, counts: Tensor) -> Tensor:
         """(U, longest) and (U,) -> (U, dimension): a vector per distinct word, independent of padding."""
@@ -72,12 +69,13 @@ CHARACTER_ENCODERS = {"lstm": CharacterLSTM, "cnn": CharacterCNN}
 class SpanLSTM(nn.Module):
     """The two LSTMs over spans."""
 
-    def __init__(self, dimension: int, hidden: int):
+    def __init__(self, layer: SpanLstm):
         super().__init__()
-        self.hidden = hidden
-        self.inputs = nn.Parameter(torch.empty(2, dimension, 4 * hidden))
-        self.recurrent = nn.Parameter(torch.empty(2, hidden, 4 * hidden))
-        self.bias = nn.Parameter(torch.zeros(2, 1, 4 * hidden))
+        self.hidden = hidden = layer.hidden
+        shapes = layer.shapes()
+        self.inputs = nn.Parameter(torch.empty(shapes["inputs"]))
+        self.recurrent = nn.Parameter(torch.empty(shapes["recurrent"]))
+        self.bias = nn.Parameter(torch.zeros(shapes["bias"]))
         for weight in (self.inputs, self.recurrent):
             nn.init.uniform_(weight, -(hidden**-0.5), hidden**-0.5)
         with torch.no_grad():
@@ -110,12 +108,12 @@ class SpanLinear(OutputLayer):
 class WordEmbedding(nn.Module):
     """Word vectors: trainable for the words of the training data, frozen for the other pretrained words."""
 
-    def __init__(self, vocabulary: Vocabulary, dimension: int):
+    def __init__(self, table: WordTable):
         super().__init__()
-        self.trained = nn.Parameter(torch.empty(vocabulary.trained + 1, dimension))
+        self.trained = nn.Parameter(torch.empty(table.trained, table.dimension))
         self.fixed: Tensor
-        self.register_buffer("fixed", torch.zeros(len(vocabulary.words) - vocabulary.trained, dimension))
-        bound = (3.0 / dimension) ** 0.5
+        self.register_buffer("fixed", torch.zeros(table.fixed, table.dimension))
+        bound = (3.0 / table.dimension) ** 0.5
         nn.init.uniform_(self.trained, -bound, bound)
 
     @torch.no_grad()

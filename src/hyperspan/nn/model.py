@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
-from hyperspan.kernels.encode import InferenceOptions, check_precision
+from hyperspan.kernels.encode import InferenceOptions, check_dtype
 from hyperspan.kernels.transfer import to_device
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.annotation import gold_of, marks_of
@@ -24,6 +24,8 @@ from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.outputs import WeightColumns
 from hyperspan.runtime.interface import InferenceModel
+from hyperspan.runtime.kinds import KINDS
+from hyperspan.runtime.model import skip_margin
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
@@ -70,7 +72,7 @@ class Model(nn.Module, InferenceModel):
         self.config, self.vocabulary = config, vocabulary
         self.tokenizer = Tokenizer(config.model.tokenizer)
         self.options = InferenceOptions()
-        """Precision and skipping, which trade accuracy for speed in inference."""
+        """Number type and skipping, which trade accuracy for speed in inference, in C."""
 
     @property
     def discontinuous(self) -> bool:
@@ -94,18 +96,15 @@ class Model(nn.Module, InferenceModel):
         """The number of trainable parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def for_inference(self, precision: str = "float32", skip: float | None = None) -> Self:
-        """Prepare the model for inference and return it; for `precision` and `skip` see :func:`hyperspan.load`."""
-        check_precision(precision, self.device.type)
-        skip = math.inf if skip is None else skip
-        kind = self.config.model.kind
-        if skip != math.inf and (math.isnan(skip) or not self.abilities.skips):
+    def for_inference(self, dtype: str = "float32", skip: float | None = None) -> Self:
+        """Prepare the model for inference and return it; for `dtype` and `skip` see :func:`hyperspan.load`."""
+        check_dtype(dtype, self.device.type)
+        margin = skip_margin(self.config, skip)
+        if margin < math.inf and self.config.model.kind not in KINDS:
             raise InputError(
-                f"skip is {skip} for a model of kind {kind!r}; it must be a number, and the kind 'segmental', "
-                "'discontinuous' or 'joint'"
+                f"skip is {skip} for a model of kind {self.config.model.kind!r}; only models of kind {', '.join(KINDS)} skip words"
             )
-        # Scores are compared before the bias is added.
-        self.options = InferenceOptions(precision, skip + self.config.model.mention_bias)
+        self.options = InferenceOptions(dtype, margin)
         return self.eval()
 
     def inference(self) -> AbstractContextManager[Any]:
@@ -160,10 +159,6 @@ class Model(nn.Module, InferenceModel):
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
         raise NotImplementedError
-
-    def quick_distribution(self, sentences: Sequence[Sentence]) -> Distribution:
-        """The same distribution: skipping words saves no time here."""
-        return self.distribution(sentences)
 
     def weight_columns(self) -> list[WeightColumns]:
         """The weights of named features, and the roles of their columns; empty for a model that uses only vectors."""

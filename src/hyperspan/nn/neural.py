@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from hyperspan.config import Config, TrainingConfig, WordsConfig
 from hyperspan.errors import InputError
-from hyperspan.kernels.encoder import EncoderParts, FusedEncoder, GapLimits
 from hyperspan.kernels.lstm import SpanLayout, word_states
 from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
@@ -21,6 +20,7 @@ from hyperspan.nn.layers import CHARACTER_ENCODERS, SpanLinear, SpanLSTM, WordEm
 from hyperspan.nn.outputs import Outputs, WordLinear
 from hyperspan.nn.transformer import Transformer
 from hyperspan.nn.vectors import WordVectors, read_vectors, vectors_dimension
+from hyperspan.runtime.layers import SpanLstm, WordLayers, lstm_layers
 from hyperspan.text.vocabulary import UNKNOWN, Vocabulary
 from hyperspan.types import Sentence
 
@@ -55,34 +55,31 @@ class NeuralEncoder(Encoder):
         characters: bool = False,
     ):
         super().__init__(config, vocabulary, spans=spans)
-        words, encoder = config.words, config.encoder
+        encoder = config.encoder
         count = encoder.layers if layers is None else layers
         self._collates_characters = characters
-        self.word_dropout = words.word_dropout
-        self.words = WordEmbedding(vocabulary, words.dimension) if words.dimension else None
-        sizes = [words.dimension]
-        self.tags = self.characters = self.transformer = None
-        if vocabulary.tags:
-            self.tags = nn.Embedding(len(vocabulary.tags) + 1, words.tag_dimension)
-            sizes.append(words.tag_dimension)
-        if config.characters.encoder != "none":
-            kind = CHARACTER_ENCODERS[config.characters.encoder]
-            self.characters = kind(len(vocabulary.characters) + 2, config.characters)
-            sizes.append(self.characters.dimension)
+        self.word_dropout = config.words.word_dropout
+        layers_of_words = WordLayers.of(config, vocabulary)
+        table, tags, spelled = layers_of_words
+        self.words = WordEmbedding(table) if table is not None else None
+        self.tags = nn.Embedding(*tags) if tags is not None else None
+        self.characters = CHARACTER_ENCODERS[config.characters.encoder](spelled) if spelled is not None else None
+        self.transformer = None
+        dimension = layers_of_words.dimension
         if config.transformer.name:
             self.transformer = _transformer(config, vocabulary)
-            sizes.append(self.transformer.dimension)
-        if not (dimension := sum(sizes)):
+            dimension += self.transformer.dimension
+        if not dimension:
             raise InputError(
                 "words.dimension is 0, and words have no tags, characters nor transformer either; set one of them, "
                 "or words.dimension to 100"
             )
         self.input_dropout = nn.Dropout(encoder.input_dropout)
-        inputs = ([dimension] + [2 * encoder.hidden] * count)[:count]
-        self.layers = nn.ModuleList(self.new_layer(size, encoder.hidden) for size in inputs)
+        lstms = lstm_layers(dimension, encoder.hidden, count)
+        self.layers = nn.ModuleList(self.new_layer(*one) for one in lstms)
         self.output_dropout = nn.Dropout(encoder.output_dropout)
-        self.dimension = 2 * encoder.hidden if count else dimension
-        self.spans = SpanLSTM(self.dimension, encoder.span_hidden) if spans else None
+        self.dimension = lstms[-1].dimension if lstms else dimension
+        self.spans = SpanLSTM(SpanLstm(self.dimension, encoder.span_hidden)) if spans else None
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -227,14 +224,6 @@ class NeuralEncoder(Encoder):
         """(N, dimension) -> (rows, 2, span_hidden): h^s"""
         assert self.spans is not None, "the encoder was built without spans"
         return self.spans(words, batch, layout)
-
-    def fuse(
-        self, start: nn.Linear, parts: SpanLinear, *, tied: bool, interactions: bool, gaps: GapLimits | None = None
-    ) -> FusedEncoder | None:
-        layers = [layer for layer in self.layers if isinstance(layer, nn.LSTM)]
-        if self.spans is None or not layers or len(layers) < len(self.layers):  # the kernels compute LSTMs alone
-            return None
-        return FusedEncoder(EncoderParts(layers, self.spans, start, parts, tied, interactions, gaps))
 
     def word_layer(self, outputs: Outputs) -> WordLinear:
         return WordLinear(self.dimension, outputs)

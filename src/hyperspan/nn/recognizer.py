@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from hyperspan.config import Config
-from hyperspan.kernels.choice import batch_entries
+from hyperspan.kernels.choice import batch_entries, choose, encoder_library
+from hyperspan.kernels.threads import torch_openmp
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.outputs import WeightColumns
 from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
+from hyperspan.runtime.model import ArrayModel, obstacle
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
@@ -37,25 +38,47 @@ class Recognizer(Model):
         self.abilities = kind.abilities
         self.encoder = ENCODERS[config.encoder.kind](config, vocabulary, spans=kind.abilities.spans)
         self.scorer = kind(self.encoder, self.labels, config)
-        self.fused = self.scorer.fuse(self.encoder)
-        """The fused encoder and scorer for inference; None if the fused kernel does not support the model."""
+        self._arrays: tuple[Any, ArrayModel] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_arrays": None}  # a copy has weights of its own
 
     @property
     def batch_entries(self) -> int:
-        return batch_entries(self.device.type, fused=self.fused is not None, linear_memory=self.abilities.large_batches)
+        scored = not obstacle(self.config, scores_alone=True)
+        return batch_entries(self.device.type, fused=scored, linear_memory=self.abilities.large_batches)
+
+    def arrays(self) -> ArrayModel | None:
+        """This model over arrays, whose scores C computes; made anew when a parameter or the configuration changed.
+
+        None where torch computes: in training, with gradients, on other devices, and for models that C does not score.
+        """
+        if self.training or torch.is_grad_enabled() or obstacle(self.config, scores_alone=True):
+            return None
+        state = [*self.parameters(), *self.buffers()]
+        excluded = {"c"} if any(one.dtype != torch.float32 for one in self.scorer.parameters()) else ()
+        if choose("encoder", self.device.type, excluded) != "c" or self.options.dtype not in encoder_library().encode:
+            return None
+        # Tensors made in inference mode have no version counter, so nothing derived from them can be kept.
+        known = not any(tensor.is_inference() for tensor in state)
+        key = known and (self.config, self.options, [(tensor.data_ptr(), tensor._version) for tensor in state])
+        kept = self._arrays  # read once: another thread may change it meanwhile
+        if kept is None or not known or kept[0] != key:
+            tensors = {name: tensor.numpy() for name, tensor in self.state_dict().items()}
+            arrays = ArrayModel(self.config, self.vocabulary, tensors, self.options, openmp=torch_openmp())
+            self._arrays = kept = (key, arrays)
+        return kept[1]
 
     def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
         """The scores of a batch, divided by a temperature, as input to the model's distribution."""
-        if self.fused is not None and not self.training:
-            found = self.fused.scores(
-                partial(self.encoder.vectors, batch), batch.lengths, self.max_width, self.options, temperature
-            )
-            if found is not None:
-                return self.scorer.of_fused(found)
-        scores = self.score(self.encoder(batch)[-1], batch)
-        if self.options.skip < math.inf:
-            scores = self.scorer.skipping(scores, self.options.skip)
-        return scores / temperature if temperature != 1.0 else scores
+        arrays = self.arrays() if any(batch.lengths) else None
+        if arrays is None:
+            scores = self.score(self.encoder(batch)[-1], batch)
+            return scores / temperature if temperature != 1.0 else scores
+        vectors = self.encoder.vectors(batch).contiguous().numpy()
+        edges, parts = arrays.scores(vectors, batch.lengths, self.options, temperature)
+        given = {**edges._asdict(), **({} if parts is None else parts._asdict())}
+        return self.scorer.of_arrays({name: torch.from_numpy(one) for name, one in given.items() if one is not None})
 
     def score(self, words: Tensor, batch: Batch) -> Any:
         """(N, …), encoded words -> scores."""

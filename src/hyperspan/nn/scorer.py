@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.config import Config
-from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
@@ -49,16 +48,8 @@ class Scorer(nn.Module):
         """The scores of a batch."""
         raise NotImplementedError
 
-    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        """A kernel that encodes and scores in one call, for inference; None if not supported."""
-        return None
-
-    def of_fused(self, found: FusedScores) -> Any:
-        """Convert the scores that this kernel computed."""
-        raise NotImplementedError
-
-    def skipping(self, scores: Any, margin: float) -> Any:
-        """Restrict starts to words where ``absent - present`` is at most the margin; only if it `skips`."""
+    def of_arrays(self, tensors: Mapping[str, Tensor]) -> Any:
+        """The scores of a batch that C computed: those of edges and, if it finds `gaps`, of parts."""
         raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:

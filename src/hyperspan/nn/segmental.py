@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
-from hyperspan.kernels.encoder import FusedEncoder, FusedScores
 from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
@@ -40,7 +39,6 @@ class SegmentalScorer(Scorer):
         conditions=True,
         calibrates=True,
         distils=True,
-        skips=True,
         large_batches=True,
     )
 
@@ -76,14 +74,8 @@ class SegmentalScorer(Scorer):
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
 
-    def fuse(self, encoder: Encoder) -> FusedEncoder | None:
-        return encoder.fuse(self.start, self.parts, tied=self.tied, interactions=self.interactions)
-
-    def of_fused(self, found: FusedScores) -> EdgeScores:
-        return EdgeScores(found.absent, found.present, found.extend, found.close, found.branch)
-
-    def skipping(self, scores: EdgeScores, margin: float) -> EdgeScores:
-        return scores.skipping(margin)
+    def of_arrays(self, tensors: Mapping[str, Tensor]) -> EdgeScores:
+        return EdgeScores(**tensors)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)

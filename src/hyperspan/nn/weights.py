@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from hyperspan.errors import HyperspanError, InputError
 from hyperspan.nn.model import Model
-from hyperspan.runtime.tensors import TensorFile, unfit
+from hyperspan.runtime.tensors import TensorFile, floats, unfit
 
 SLACK = 1_000
 """A model may create this many parameters that it drops again, such as those of an encoder's unused layers."""
@@ -37,7 +37,7 @@ def load_weights(folder: Path, build: Callable[[], M]) -> M:
     expected = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
     file.check(expected, vectors, [name for name, tensor in wanted.items() if not tensor.is_floating_point()])
     model, arrays = build(), file.read()
-    found = {name: arrays.floats(name) if name in vectors else arrays.view(name) for name in expected}
+    found = {name: floats(arrays, name) if name in vectors else arrays[name] for name in expected}
     model.load_state_dict({name: torch.from_numpy(array) for name, array in found.items()})
     return model
 

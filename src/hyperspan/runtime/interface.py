@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,7 +65,7 @@ class InferenceModel(Protocol):
     def parameter_count(self) -> int: ...
     def inference(self) -> AbstractContextManager[Any]:
         """Return a context in which nothing is kept for gradients."""
-        ...
+        return nullcontext()
 
     def distribution(self, sentences: Sequence[Sentence]) -> Any:
         """Return a MentionDistribution (:mod:`hyperspan.runtime.decoding`); types are indices into `labels`."""
@@ -73,6 +73,6 @@ class InferenceModel(Protocol):
 
     def quick_distribution(self, sentences: Sequence[Sentence]) -> Any:
         """The same for callers that need only the best sets or probable mentions; it may be faster."""
-        ...
+        return self.distribution(sentences)
 
     def save(self, folder: Path) -> None: ...

@@ -1,9 +1,8 @@
-"""The kinds of models that the runtime supports: the outputs of their scorers, and the distributions over scores."""
+"""The kinds of models that C scores: the outputs of their scorers, and the distributions over arrays of scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -31,27 +30,33 @@ def check_gaps(config: Config) -> None:
         )
 
 
-class ServedKind(Protocol):
-    """A supported model.kind; tests compare its results with the scorer of that name."""
+class SegmentalKind:
+    """Models of contiguous mentions. Tests compare the results of a kind with the scorer of that name in nn."""
 
-    discontinuous: bool
+    discontinuous = False
     """Whether the model finds discontinuous mentions."""
+    answers = True
+    """Whether its distribution takes arrays, so that it needs no torch."""
+
+    def obstacle(self, config: Config) -> str:
+        """The setting for which C does not compute these scores; empty if it does."""
+        return ""
 
     def interactions(self, config: Config) -> bool:
         """Whether spans score that mentions continue."""
-        ...
+        return config.segmental.interactions
 
     def span_outputs(self, config: Config, types: int) -> int:
         """The number of outputs per span."""
-        ...
+        return types * (1 + 2 * self.interactions(config) + 2 * (not config.model.tied))
 
-    def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
-        """(outputs,): the biases of a span's outputs, including those of the configuration."""
-        ...
+    def biased(self, config: Config, learnt: np.ndarray) -> np.ndarray:
+        """(outputs,): the biases of a span's outputs with those of the configuration."""
+        return learnt
 
     def gaps(self, config: Config) -> GapLimits | None:
         """The limits of gaps; None without them."""
-        ...
+        return None
 
     def distribution(
         self,
@@ -62,34 +67,6 @@ class ServedKind(Protocol):
         calibration: TypeCalibration | None,
     ) -> ArrayDistribution:
         """The distribution that the scores define, calibrated if its spans are scored at the temperatures of types."""
-        ...
-
-
-class SegmentalKind:
-    """Models of contiguous mentions."""
-
-    discontinuous = False
-
-    def interactions(self, config: Config) -> bool:
-        return config.segmental.interactions
-
-    def span_outputs(self, config: Config, types: int) -> int:
-        return types * (1 + 2 * config.segmental.interactions + 2 * (not config.model.tied))
-
-    def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
-        return learnt
-
-    def gaps(self, config: Config) -> GapLimits | None:
-        return None
-
-    def distribution(
-        self,
-        config: Config,
-        scores: ScoreArrays,
-        parts: PartScores | None,
-        lengths: Sequence[int],
-        calibration: TypeCalibration | None,
-    ) -> SegmentalHypergraph[np.ndarray]:
         edges = EdgeScores(*scores)
         if calibration is None:
             return SegmentalHypergraph(edges, lengths)
@@ -97,10 +74,23 @@ class SegmentalKind:
         return SegmentalHypergraph(edges, lengths, best)
 
 
-class DiscontinuousKind:
+class JointKind(SegmentalKind):
+    """Models whose mentions of one start depend on each other: C computes their edges, and torch the rest."""
+
+    answers = False
+
+    def obstacle(self, config: Config) -> str:
+        scored = [name for name in ("together", "within") if getattr(config.joint, name) == "spans"]
+        return f'joint.{scored[0]} = "spans"' if scored else ""
+
+
+class DiscontinuousKind(SegmentalKind):
     """Models of contiguous and discontinuous mentions."""
 
     discontinuous = True
+
+    def obstacle(self, config: Config) -> str:
+        return "" if config.model.tied else "model.tied = false"
 
     def interactions(self, config: Config) -> bool:
         return True
@@ -108,7 +98,7 @@ class DiscontinuousKind:
     def span_outputs(self, config: Config, types: int) -> int:
         return 6 * types
 
-    def part_bias(self, config: Config, learnt: np.ndarray) -> np.ndarray:
+    def biased(self, config: Config, learnt: np.ndarray) -> np.ndarray:
         close, leaving, arriving, opening, last, gap = np.split(learnt, 6)
         return np.concatenate([close, leaving, arriving, opening + np.float32(config.discontinuous.bias), last, gap])
 
@@ -132,4 +122,8 @@ class DiscontinuousKind:
         return DiscontinuousHypergraph(found, lengths, config.discontinuous.parts).calibrated(calibration)
 
 
-SERVED_KINDS: dict[str, ServedKind] = {"segmental": SegmentalKind(), "discontinuous": DiscontinuousKind()}
+KINDS: dict[str, SegmentalKind] = {
+    "segmental": SegmentalKind(),
+    "joint": JointKind(),
+    "discontinuous": DiscontinuousKind(),
+}

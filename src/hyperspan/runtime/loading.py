@@ -8,13 +8,13 @@ from pathlib import Path
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError, is_installed, require_torch
-from hyperspan.kernels.choice import VARIABLE, choose, forced, obstacle
+from hyperspan.kernels import choice
+from hyperspan.kernels.choice import VARIABLE, choose, forced
 from hyperspan.plugins import MODELS, imported
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.runtime.folders import DEFAULT_MODEL, folder_of
-from hyperspan.runtime.kinds import SERVED_KINDS
-from hyperspan.runtime.model import RuntimeModel, is_served
+from hyperspan.runtime.model import ArrayModel, obstacle
 from hyperspan.text.vocabulary import Vocabulary
 
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
@@ -23,15 +23,17 @@ _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
 def load(
     name_or_path: str | Path = DEFAULT_MODEL,
     device: str = "cpu",
-    precision: str = "float32",
+    dtype: str = "float32",
     skip: float | None = None,
+    *,
+    precision: str | None = None,
 ) -> Annotator:
     """Load a bundled model, by name, or the model in a folder, and return an annotator.
 
     - `name_or_path`: a bundled model (english, genia, craft or litbank) or a folder that `hyperspan.train` wrote.
     - `device`: where the model runs: cpu, cuda, cuda:1, … Neural segmental and discontinuous models, such as the
       bundled ones, run on the CPU without PyTorch. GPUs and other models need it.
-    - `precision`: "float32", or "bfloat16", which is almost twice as fast on CPUs that support it; scores then have two
+    - `dtype`: "float32", or "bfloat16", which is almost twice as fast on CPUs that support it; scores then have two
       to three digits.
     - `skip`: skip words that are unlikely to start a mention: those where, for all types, the score of starting no
       mention exceeds that of starting one by more than this margin. The default None uses the margin that the model was
@@ -45,22 +47,27 @@ def load(
     >>> [(mention.text, mention.label) for mention in annotate("IL-2 binds.").mentions]
     [('IL-2', 'protein')]
     """
+    if precision is not None:
+        raise InputError(
+            f"the number type is called dtype; write dtype={precision!r} instead of precision={precision!r}"
+        )
     folder = folder_of(name_or_path)
     config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)
-    if device == "cpu" and is_served(config) and not kernels_obstacle():
-        served = RuntimeModel(folder, config, Vocabulary.load(folder), precision=precision, skip=skip)
-        return Annotator(served, card=card)
+    if device == "cpu" and not (obstacle(config) or kernels_obstacle()):
+        return Annotator(
+            ArrayModel.from_folder(folder, config, Vocabulary.load(folder), dtype=dtype, skip=skip), card=card
+        )
     _require_torch(folder, config, device)
     check_device(device)
     load_model = imported("hyperspan.nn.folders:load_model")
-    return Annotator(load_model(folder, device, precision=precision, skip=skip), card=card)
+    return Annotator(load_model(folder, device, dtype=dtype, skip=skip), card=card)
 
 
 def kernels_obstacle() -> str | None:
     """Return why the C kernels do not run on the CPU; None if they do."""
     for computation in ("encoder", "argmax"):
         if choose(computation, "cpu") != "c":
-            return obstacle(computation, "c", "cpu", forced()) or "is not allowed"
+            return choice.obstacle(computation, "c", "cpu", forced()) or "is not allowed"
     return None
 
 
@@ -77,8 +84,8 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
         raise MissingExtraError(
             f"a model with transformer.name = {config.transformer.name!r} ({folder})", "transformers"
         )
-    if not is_served(config):
-        require_torch(f"a model with {_unserved(config)} ({folder})")
+    if setting := obstacle(config):
+        require_torch(f"a model with {setting} ({folder})")
     if device != "cpu":
         require_torch(f"the device {device!r}")
     allowed, written = forced(), os.environ.get(VARIABLE)
@@ -93,16 +100,6 @@ def _require_torch(folder: Path, config: Config, device: str) -> None:
         "more slowly, is not installed; install a wheel of hyperspan or a C compiler and hyperspan again, or pip install "
         '"hyperspan[train]"'
     )
-
-
-def _unserved(config: Config) -> str:
-    """Return the first setting of the configuration that the runtime without torch does not support."""
-    model, encoder = config.model, config.encoder
-    if model.kind not in SERVED_KINDS:
-        return f"model.kind = {model.kind!r}"
-    if encoder.kind != "neural":
-        return f"encoder.kind = {encoder.kind!r}"
-    return "model.tied = false" if encoder.layers else "encoder.layers = 0"
 
 
 def check_device(device: str) -> None:

@@ -1,14 +1,15 @@
-"""A trained model over NumPy arrays: from sentences to a distribution over their mention sets, without torch.
+"""A trained model over NumPy arrays: from sentences to a distribution over their mention sets, in C.
 
-The computation is that of :class:`hyperspan.nn.recognizer.Recognizer` with a neural encoder; tests compare the two.
+It is made of the files of a folder, without torch, or of the parameters of a :class:`~hyperspan.nn.Recognizer` on the
+CPU, which tests compare it with.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -16,69 +17,103 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.kernels.choice import FUSED_BATCH_ENTRIES, choose, encoder_library
-from hyperspan.kernels.encode import InferenceOptions, PackedWeights, ScoreArrays, check_precision, encode
+from hyperspan.kernels.encode import (
+    EncoderWeights,
+    InferenceOptions,
+    KnownTokens,
+    LstmWeights,
+    PackedWeights,
+    PartScores,
+    ScoreArrays,
+    check_dtype,
+    encode,
+)
+from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
-from hyperspan.runtime.characters import READERS
 from hyperspan.runtime.interface import InferenceModel
-from hyperspan.runtime.kinds import SERVED_KINDS, ArrayDistribution
-from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile
-from hyperspan.runtime.tokens import REMEMBERED_BYTES, TokenGates, TokenVectors, packed_order
-from hyperspan.runtime.weights import encoder_weights, expected_shapes
+from hyperspan.runtime.kinds import KINDS, ArrayDistribution
+from hyperspan.runtime.layers import shapes_of
+from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, floats, write_tensors
+from hyperspan.runtime.words import REMEMBERED_BYTES, TokenGates, TokenVectors, lstm_weights, packed_order
 from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary, check_names_of
 from hyperspan.types import Sentence
 
 
-def is_served(config: Config) -> bool:
-    """Whether the runtime supports models of this configuration."""
-    return (
-        config.model.kind in SERVED_KINDS
-        and (config.model.tied or not SERVED_KINDS[config.model.kind].discontinuous)
-        and config.encoder.kind == "neural"
-        and config.encoder.layers > 0
-        and not config.transformer.name
-        and (config.characters.encoder == "none" or config.characters.encoder in READERS)
-    )
+def obstacle(config: Config, *, scores_alone: bool = False) -> str:
+    """The first setting of a configuration for which a model needs torch; empty if it needs none.
+
+    With `scores_alone`, only the scores are asked for, given the vectors of words: torch may do the rest.
+
+    >>> obstacle(Config()), obstacle(Config().override(["encoder.layers=0"]))
+    ('', 'encoder.layers = 0')
+    """
+    kind = KINDS.get(config.model.kind)
+    if kind is None or not (kind.answers or scores_alone):
+        return f"model.kind = {config.model.kind!r}"
+    if config.encoder.kind != "neural":
+        return f"encoder.kind = {config.encoder.kind!r}"
+    if config.transformer.name and not scores_alone:
+        return f"transformer.name = {config.transformer.name!r}"
+    return "encoder.layers = 0" if config.encoder.layers == 0 else kind.obstacle(config)
 
 
-class RuntimeModel(InferenceModel):
-    """A model loaded from a folder."""
+def skip_margin(config: Config, skip: float | None, otherwise: float = math.inf) -> float:
+    """The margin by which T → X must exceed T → I where words are skipped, before the mention bias is added."""
+    if skip is not None and math.isnan(skip):
+        raise InputError(f"skip is nan for a model of kind {config.model.kind!r}; it must be a number")
+    return (otherwise if skip is None else skip) + config.model.mention_bias
+
+
+class ArrayModel(InferenceModel):
+    """A model whose weights are arrays, by their names in model.safetensors."""
 
     def __init__(
         self,
+        config: Config,
+        vocabulary: Vocabulary,
+        tensors: Mapping[str, np.ndarray],
+        options: InferenceOptions,
+        *,
+        remembered_bytes: int = REMEMBERED_BYTES,
+        openmp: int | None = None,
+    ) -> None:
+        self.config, self.vocabulary, self.tensors, self.options = config, vocabulary, tensors, options
+        self.kind, self.openmp = KINDS[config.model.kind], openmp
+        self.tokenizer = Tokenizer(config.model.tokenizer)
+        calibration = config.calibration.of(self.labels, config.model.temperature)
+        self.calibration = None if calibration is None else TypeCalibration(*calibration)
+        self.quick_options = options
+        self.remembered_bytes = remembered_bytes
+        self._packed: dict[tuple[int, bool], PackedWeights] = {}
+        self._gates: dict[int, TokenGates] = {}
+
+    @classmethod
+    def from_folder(
+        cls,
         folder: Path,
         config: Config,
         vocabulary: Vocabulary,
         *,
-        precision: str = "float32",
+        dtype: str = "float32",
         skip: float | None = None,
         remembered_bytes: int = REMEMBERED_BYTES,
-    ) -> None:
-        check_precision(precision, "cpu")
-        if skip is not None and math.isnan(skip):
-            raise InputError(f"skip is nan for a model of kind {config.model.kind!r}; it must be a number")
-        self.folder, self.config, self.vocabulary = folder, config, vocabulary
+    ) -> Self:
+        """The model in a folder with this configuration and vocabulary."""
+        check_dtype(dtype, "cpu")
+        margin, quick = skip_margin(config, skip), skip_margin(config, skip, config.segmental.skip_margin or math.inf)
         check_names_of(folder, config, vocabulary)
-        self.kind = SERVED_KINDS[config.model.kind]
-        self.tokenizer = Tokenizer(config.model.tokenizer)
-        bias = config.model.mention_bias  # which is added after the kernels have compared scores
-        calibration = config.calibration.of(self.labels, config.model.temperature)
-        self.calibration = None if calibration is None else TypeCalibration(*calibration)
-        own_margin = config.segmental.skip_margin or math.inf
-        self.options = InferenceOptions(precision, (math.inf if skip is None else skip) + bias)
-        self.quick_options = InferenceOptions(precision, (own_margin if skip is None else skip) + bias)
-        self._tensors = tensors = TensorFile(folder / "model.safetensors")
-        tensors.check(expected_shapes(config, vocabulary), (TRAINED, FIXED))
-        tensors.read()
-        self.vectors = TokenVectors(tensors, config, vocabulary)
-        weights = encoder_weights(tensors, config)
-        self.weights = weights if self.calibration is None else self.calibration.fold(weights)
-        self.remembered_bytes = remembered_bytes
-        self._kernels: dict[int, TokenGates] = {}
+        file = TensorFile(folder / "model.safetensors")
+        file.check(shapes_of(config, vocabulary), (TRAINED, FIXED))
+        options = InferenceOptions(dtype, margin)
+        model = cls(config, vocabulary, file.read(), options, remembered_bytes=remembered_bytes)
+        model.quick_options = InferenceOptions(dtype, quick)
+        model._kernels(encoder_library())  # now, so that the first text does not wait
+        return model
 
     def __repr__(self) -> str:
-        return f"RuntimeModel({self.folder.name}, labels: {', '.join(self.labels)})"
+        return f"ArrayModel({self.config.model.kind}, labels: {', '.join(self.labels)})"
 
     @property
     def discontinuous(self) -> bool:
@@ -91,12 +126,8 @@ class RuntimeModel(InferenceModel):
     @property
     def parameter_count(self) -> int:
         """The number of trained parameters."""
-        entries = self._tensors.entries.items()
-        return sum(math.prod(shape) for name, (_, shape) in entries if name != FIXED and not name.endswith(SCALE))
-
-    def inference(self) -> AbstractContextManager[None]:
-        """A context for inference; the runtime never stores gradients."""
-        return nullcontext()
+        learnt = (array.size for name, array in self.tensors.items() if name != FIXED and not name.endswith(SCALE))
+        return sum(learnt)
 
     def save(self, folder: Path) -> None:
         """Write the model to a folder, unchanged."""
@@ -104,7 +135,7 @@ class RuntimeModel(InferenceModel):
         with Target(str(folder / "config.toml"), force=True).open() as file:
             file.write(self.config.to_toml())
         self.vocabulary.save(folder)
-        self._tensors.save(folder / "model.safetensors")
+        write_tensors(self.tensors, folder / "model.safetensors")
 
     def distribution(self, sentences: Sequence[Sentence]) -> ArrayDistribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
@@ -116,7 +147,6 @@ class RuntimeModel(InferenceModel):
 
     def _distribution(self, sentences: Sequence[Sentence], options: InferenceOptions) -> ArrayDistribution:
         lengths = [len(sentence) for sentence in sentences]
-        temperature = self.config.model.temperature if self.calibration is None else 1.0
         if not any(lengths):
             empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
             nothing = ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
@@ -125,18 +155,76 @@ class RuntimeModel(InferenceModel):
             raise InputError(
                 "this model was loaded for the C kernels, which are not allowed here; load it again where you force the reference"
             )
-        library = encoder_library()
-        gates = self._kernels.get(library.lanes)
-        if gates is None:
-            packed = PackedWeights(self.weights, library.lanes, self.options.precision)
-            gates = self._kernels[library.lanes] = TokenGates(self.vectors, packed, self.remembered_bytes)
-        threads = thread_count()
-        words = gates.of(library, sentences, packed_order(lengths), threads)
-        parts = gates.packed.part_scores(lengths, self.max_width)
-        scores = encode(
-            *(library, gates.packed, words, lengths, self.max_width, options, temperature, threads), parts=parts
-        )
+        library, threads = encoder_library(), thread_count()
+        words = self._kernels(library).of(library, sentences, packed_order(lengths), threads)
+        temperature = self.config.model.temperature if self.calibration is None else 1.0
+        scores, parts = self.scores(words, lengths, options, temperature, adjusted=True)
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
         return self.kind.distribution(self.config, scores, parts, lengths, self.calibration)
+
+    def scores(
+        self,
+        words: np.ndarray | KnownTokens,
+        lengths: Sequence[int],
+        options: InferenceOptions,
+        temperature: float = 1.0,
+        *,
+        adjusted: bool = False,
+    ) -> tuple[ScoreArrays, PartScores | None]:
+        """The scores of sentences of these lengths, divided by a temperature: of edges, and of parts and gaps.
+
+        `words` are vectors or known tokens, in packed order. With `adjusted`, scores of spans have the bias of
+        discontinuous mentions and are divided by the temperatures of types.
+        """
+        library = encoder_library()
+        packed = self._weights(library, adjusted)
+        parts = packed.part_scores(lengths, self.max_width)
+        threads = thread_count()
+        scores = encode(
+            *(library, packed, words, lengths, self.max_width, options, temperature, threads, self.openmp), parts=parts
+        )
+        return scores, parts
+
+    def _kernels(self, library: EncoderLibrary) -> TokenGates:
+        """The contributions of tokens to the first layer, cached."""
+        gates = self._gates.get(library.lanes)
+        if gates is None:
+            packed = self._weights(library, adjusted=True)
+            vectors = TokenVectors(self.tensors, self.config, self.vocabulary)
+            gates = self._gates[library.lanes] = TokenGates(vectors, packed, self.remembered_bytes)
+        return gates
+
+    def _weights(self, library: EncoderLibrary, adjusted: bool) -> PackedWeights:
+        """The weights in the order of a library; with `adjusted`, they contain what does not depend on a sentence."""
+        packed = self._packed.get((library.lanes, adjusted))
+        if packed is None:
+            weights = encoder_weights(self.tensors, self.config)
+            if adjusted:
+                weights = weights._replace(part_bias=self.kind.biased(self.config, weights.part_bias))
+                weights = weights if self.calibration is None else self.calibration.fold(weights)
+            packed = self._packed[library.lanes, adjusted] = PackedWeights(weights, library.lanes, self.options.dtype)
+        return packed
+
+
+def encoder_weights(tensors: Mapping[str, np.ndarray], config: Config) -> EncoderWeights:
+    """The weights of the encoder and the scorer in C."""
+    kind = KINDS[config.model.kind]
+    layers = {name: floats(tensors, name) for name in tensors if name.startswith("encoder.layers.")}
+    inputs, recurrent, bias = (floats(tensors, f"encoder.spans.{name}") for name in ("inputs", "recurrent", "bias"))
+    return EncoderWeights(
+        [
+            lstm_weights(layers, f"encoder.layers.{layer}.", suffix)
+            for layer in range(config.encoder.layers)
+            for suffix in ("", "_reverse")
+        ],
+        [LstmWeights(inputs[way], recurrent[way], bias[way, 0]) for way in (0, 1)],
+        floats(tensors, "scorer.start.weight").T,
+        floats(tensors, "scorer.start.bias"),
+        floats(tensors, "scorer.parts.from_spans"),
+        floats(tensors, "scorer.parts.bias"),
+        config.model.tied,
+        kind.interactions(config),
+        kind.gaps(config),
+    )

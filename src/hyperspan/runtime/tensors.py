@@ -13,7 +13,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -64,17 +64,13 @@ def readable(path: Path) -> Iterator[None]:
 
 
 class TensorFile:
-    """The tensors of a file, by their names: first what its header says of them, and after `read` their values."""
+    """The tensors of a file, by their names: checked by what its header says of them, then read."""
 
     def __init__(self, path: Path):
         self.path = path
         with readable(path), safe_open(path, framework="np", backend="pread") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             self.entries = {name: Entry(one.get_dtype(), tuple(one.get_shape())) for name, one in slices.items()}
-        self._arrays: dict[str, np.ndarray] = {}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.entries
 
     def check(
         self, expected: Mapping[str, tuple[int, ...]], vectors: Collection[str], integers: Collection[str] = ()
@@ -82,7 +78,7 @@ class TensorFile:
         """Raise an error unless the file has exactly the expected tensors.
 
         Those of `vectors` may be integers with row scales, and `integers` are whole numbers."""
-        scaled = [name for name in vectors if name in expected and name + SCALE in self]
+        scaled = [name for name in vectors if name in expected and name + SCALE in self.entries]
         wanted = {**expected, **{name + SCALE: (*expected[name][:1], 1) for name in scaled}}
         for name in sorted(wanted.keys() ^ self.entries.keys()):
             unfit(self.path, f"it {'lacks' if name in wanted else 'has'} {name[:100]}")
@@ -92,31 +88,24 @@ class TensorFile:
             if (dtype in FLOATS) == (name in integers) and not (dtype == "I8" and name in scaled):
                 unfit(self.path, f"{name} is of the type {dtype}")
 
-    def read(self) -> Self:
-        """Read all tensors; raise an error if one has implausible values."""
+    def read(self) -> dict[str, np.ndarray]:
+        """Read all tensors, by their names; raise an error if one has implausible values."""
         with readable(self.path), safe_open(self.path, framework="np", backend="pread") as file:
-            self._arrays = {name: file.get_tensor(name) for name in self.entries}
-        for name, array in self._arrays.items():
+            arrays = {name: file.get_tensor(name) for name in self.entries}
+        for name, array in arrays.items():
             if array.shape != self.entries[name].shape:
                 unfit(self.path, "it changes at this moment")
             if not _is_usable(array):
                 raise InputError(
                     f"{self.path} holds numbers in {name} that are not finite or beyond {LARGEST:,}; train the model again"
                 )
-        return self
+        return arrays
 
-    def view(self, name: str) -> np.ndarray:
-        """A tensor, not copied."""
-        return self._arrays[name]
 
-    def floats(self, name: str) -> np.ndarray:
-        """A float32 copy of a tensor; integers are multiplied by the scales of their rows."""
-        found = self._arrays[name].astype(np.float32)
-        return found * self._arrays[name + SCALE] if name + SCALE in self else found
-
-    def save(self, path: Path) -> None:
-        """Write the tensors unchanged."""
-        write_tensors(self._arrays, path)
+def floats(tensors: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    """A float32 copy of one of some tensors; integers are multiplied by the scales of their rows."""
+    found = tensors[name].astype(np.float32)
+    return found * tensors[name + SCALE] if name + SCALE in tensors else found
 
 
 def _is_usable(array: np.ndarray) -> bool:

@@ -72,11 +72,11 @@ def places(models: Iterable[str]) -> dict[str, Path]:
     return found
 
 
-def load_models(folders: dict[str, Path], device: str, precision: str) -> list[Served]:
+def load_models(folders: dict[str, Path], device: str, dtype: str) -> list[Served]:
     """Load the models in these folders."""
     loaded: list[Served] = []
     for name, folder in folders.items():
         readme = folder / "README.md"
         text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
-        loaded.append(Served(name, load(folder, device, precision), text))
+        loaded.append(Served(name, load(folder, device, dtype), text))
     return loaded

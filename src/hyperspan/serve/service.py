@@ -108,7 +108,7 @@ class Service:
 
     def _load(self) -> None:
         try:
-            models = self._given or load_models(self._folders, self.settings.device, self.settings.precision)
+            models = self._given or load_models(self._folders, self.settings.device, self.settings.dtype)
             for served in models:
                 _warm_up(served)
         except EXIT_EXCEPTIONS:

@@ -67,8 +67,8 @@ class Settings:
     """Names of bundled models, folders, or NAME=FOLDER; empty for all bundled ones. The first is the default."""
     device: str = "cpu"
     """Where the models run, such as "cpu", "cuda" or "cuda:1"."""
-    precision: str = "float32"
-    """The precision of the models: "float32", or "bfloat16" if the processor supports it."""
+    dtype: str = "float32"
+    """The number type of the models: "float32", or "bfloat16" if the processor supports it."""
     api_key: str | None = None
     """The key that clients must send; None for no key."""
     allow_hosts: tuple[str, ...] = ()
@@ -129,4 +129,4 @@ class Settings:
         return {name: value for name, value in named.items() if name not in _INTERNAL}
 
 
-_INTERNAL = ("models", "device", "precision", "api_key", "allow_hosts", "held_bytes", "shutdown_seconds")
+_INTERNAL = ("models", "device", "dtype", "api_key", "allow_hosts", "held_bytes", "shutdown_seconds")

@@ -189,13 +189,6 @@ class EdgeScores(Scores, Generic[Values]):
         given = self.tensors()
         return replace(self, **{name: given[name][:, :, :c] for name, c in kept.items() if name in given})
 
-    def skipping(self, margin: float) -> EdgeScores[Values]:
-        """These scores, except that no mention can start where ``absent - present`` exceeds the margin for all
-        types."""
-        skipped: Any = (self.absent - self.present > margin).all(2)
-        skipped = skipped[:, :, None]  # (B, n, 1)
-        return replace(self, present=replaced(self.present, skipped, MINUS_INFINITY))
-
 
 @dataclass(frozen=True, eq=False)
 class DiscontinuousScores(Scores, Generic[Values]):
@@ -274,11 +267,6 @@ class DiscontinuousScores(Scores, Generic[Values]):
                 for name, values in given.items()
             }
         )
-
-    def skipping(self, margin: float) -> DiscontinuousScores[Values]:
-        """As of :class:`EdgeScores`."""
-        first = EdgeScores(self.absent, self.present, self.extend, self.close)
-        return replace(self, present=first.skipping(margin).present)
 
 
 def mean_scores(given: Sequence[EdgeScores[Values]]) -> EdgeScores[Values]:
