@@ -25,7 +25,8 @@ from experiments.pretraining.texts import find_texts
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.text.tokens import Tokenizer
-from hyperspan.training.checkpoint import CHECKPOINT, optimizer_tensors, restore_optimizer, while_there_is_room
+from hyperspan.training.checkpoint import CHECKPOINT, while_there_is_room
+from hyperspan.training.optimiser import optimizer_tensors, restore_optimizer
 from hyperspan.training.run import choose_device
 
 STREAM = "subwords.safetensors"
