@@ -44,6 +44,21 @@ def test_documentation_snippets_run_and_print_what_is_shown(page: Path) -> None:
     assert replayed(text, str(page)) == text
 
 
+BUDGETS = {"how-to": 1500, "concepts": 1900}
+"""The most words of a page in these folders, as `wc -w` counts them."""
+ALLOWED = {"train.md": 1650}
+"""Pages that may have more: the guide to training has the table of defaults."""
+WORDS = 38_000
+"""The most words of all pages together. Logs of measurements are in `experiments/results`."""
+
+
+def test_documentation_keeps_to_its_budget_of_words() -> None:
+    words = {page: len(page.read_text(encoding="utf-8").split()) for page in (ROOT / "docs").rglob("*.md")}
+    most = {page: ALLOWED.get(page.name, BUDGETS.get(page.parent.name, WORDS)) for page in words}
+    assert {page.name: count for page, count in words.items() if count > most[page]} == {}
+    assert sum(words.values()) <= WORDS
+
+
 GROUPS = {"hyperspan.formats", "hyperspan.encoders", "hyperspan.structures", "hyperspan.models", "hyperspan.options"}
 CONSOLE = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)hyperspan ([a-z]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
 EXPERIMENTS = re.compile(r"(?:^\$ (?:[^\n#]*? )?|`)python -m experiments\.([a-z_.]+)((?:\\\n|[^\n#`|])*)", re.MULTILINE)
