@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.errors import InputError, MissingExtraError
-from hyperspan.evaluation import calibrate, calibration_of, draw_calibration, evaluate
+from hyperspan.evaluation import calibrate, calibration_of, evaluate
 from hyperspan.evaluation.tables import report_sections
 from hyperspan.files import Target
+from hyperspan.render.plots import draw_calibration
 from hyperspan.types import Mention, Sentence
 from tests.evaluation.cases import sentence
 

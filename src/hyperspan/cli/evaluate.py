@@ -248,7 +248,7 @@ def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> No
 
 
 def _draw(scores: Report, plot: str, force: bool) -> None:
-    from hyperspan.evaluation import draw_calibration
+    from hyperspan.render.plots import draw_calibration
 
     if not scores.calibration:
         raise InputError(

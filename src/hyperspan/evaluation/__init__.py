@@ -1,7 +1,7 @@
 """Score predicted mentions, test significance, and measure the calibration of probabilities."""
 
 from hyperspan.evaluation.alignment import Aligned, align
-from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of, draw_calibration
+from hyperspan.evaluation.calibration import Calibration, calibrate, calibration_of
 from hyperspan.evaluation.comparison import Comparison, compare
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.error_kinds import MentionDifference
@@ -29,7 +29,6 @@ __all__ = [
     "compare",
     "confidence",
     "differences",
-    "draw_calibration",
     "evaluate",
     "evaluate_model",
     "find_errors",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hyperspan.errors import InputError, require_plots
-from hyperspan.files import Target
+from hyperspan.errors import InputError
 from hyperspan.types import Sentence
 
 BINS = 10
@@ -104,26 +103,3 @@ def calibration_of(gold: Iterable[Sentence], candidates: Iterable[Sentence], *, 
         return None
     calibration = calibrate(probabilities, correct, bins=bins)
     return replace(calibration, missed=mentions - calibration.correct)
-
-
-def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:
-    """Draw reliability diagrams as PNG, with the number of mentions in each bin below."""
-    require_plots("drawing calibration")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 6), dpi=150, layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    above.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, label="perfect")
-    for shift, (name, found) in enumerate(calibrations.items()):
-        filled = [part for part in found.bins if part.count]
-        line = [part.probability for part in filled], [part.correct for part in filled]
-        above.plot(*line, marker="o", label=f"{name}: ECE {found.ece:.3f}, Brier {found.brier:.3f}")
-        width = (found.bins[0].high - found.bins[0].low) / (len(calibrations) + 0.5)
-        lefts = [part.low + (shift + 0.25) * width for part in found.bins]
-        below.bar(lefts, [max(part.count, 0.5) for part in found.bins], width, align="edge")
-    above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share that is right")
-    above.legend(loc="upper left", frameon=False)
-    below.set(xlabel="probability of a mention", ylabel="mentions", yscale="log")
-    below.set_ylim(bottom=0.5)
-    with target.open_binary() as file:
-        figure.savefig(file, format="png")

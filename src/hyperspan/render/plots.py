@@ -1,8 +1,9 @@
-"""Plots of learning: loss and scores of a run by epoch, and F1 by the size of the corpus."""
+"""Plots: loss and scores of a run by epoch, F1 by the size of the corpus, and how well probabilities are calibrated."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ from hyperspan.training.forecast import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from hyperspan.evaluation import Calibration
     from hyperspan.training.curve import LearningCurve
 
 # Okabe and Ito's palette, safe for colour-blind readers.
@@ -25,11 +28,7 @@ _RUNS, _CURVE, _DOUBLED = "#e69f00", "#0072b2", "#009e73"
 def draw_curve(curve: LearningCurve, *targets: Path) -> None:
     """Draw a PNG or SVG, by file name: the F1 of each run, the mean of each size, and the fitted curve with its
     interval."""
-    require_plots("drawing the curve")
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
+    figure = _figure("drawing the curve", 8, 5)
     panel = figure.subplots()
     _draw_law(panel, curve)
     panel.plot(
@@ -45,9 +44,29 @@ def draw_curve(curve: LearningCurve, *targets: Path) -> None:
     panel.plot(curve.sizes, means, "D", color=_CURVE, markersize=6, label="mean of a size")
     _draw_axes(panel, curve)
     for target in targets:
-        with Target(str(target), force=True).open_binary() as stream, rc_context({"svg.hashsalt": "hyperspan"}):
-            kind = target.suffix.removeprefix(".")
-            figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        _save(figure, Target(str(target), force=True), target.suffix.removeprefix("."))
+
+
+def _figure(purpose: str, width: float, height: float) -> Figure:
+    """An empty figure; an error names the purpose if the library for it is missing."""
+    require_plots(purpose)
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def _save(figure: Figure, target: Target, kind: str = "png") -> None:
+    """Write a figure, without the day and without random names, so that the same values give the same file."""
+    from matplotlib import rc_context
+
+    with target.open_binary() as stream, rc_context({"svg.hashsalt": "hyperspan"}):
+        figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else None)
+
+
+def _keep_only_lines(panel: Axes) -> None:
+    """Remove what distracts from the lines of a panel."""
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.grid(axis="y", color="#dddddd", linewidth=0.8)
 
 
 def _draw_law(panel: Axes, curve: LearningCurve) -> None:
@@ -88,25 +107,20 @@ def _draw_axes(panel: Axes, curve: LearningCurve) -> None:
     panel.set_xlabel("sentences (logarithmic)")
     panel.set_ylabel("F1 on dev, %")
     panel.set_title(curve.forecast.sentence, loc="left", fontsize=9, wrap=True)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.grid(axis="y", color="#dddddd", linewidth=0.8)
+    _keep_only_lines(panel)
     panel.set_axisbelow(True)
     panel.legend(loc="lower right", frameon=False, fontsize=9)
 
 
 def draw_learning_curve(log: str | Path, target: str | Path) -> None:
     """Draw a PNG of the training loss and, if available, the dev scores by epoch; the best epoch is marked."""
-    require_plots("drawing learning curves")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
     epochs = [event for event in read_log(log) if event["event"] == "epoch"]
     if not epochs:
         raise InputError(f"{log} has no finished epoch yet; draw the curve after the first one")
     scored = [event for event in epochs if event["dev"] is not None]
-    figure = Figure(figsize=(8, 6 if scored else 3.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure("drawing learning curves", 8, 6 if scored else 3.2)
+    from matplotlib.ticker import MaxNLocator
+
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr]
     panels = figure.subplots(2 if scored else 1, sharex=True, squeeze=False)[:, 0]
     _draw_loss(panels[0], epochs)
@@ -116,12 +130,10 @@ def draw_learning_curve(log: str | Path, target: str | Path) -> None:
         if best is not None:
             _mark_best(list(panels), best)
     for panel in panels:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.grid(axis="y", color="#dddddd", linewidth=0.8)
+        _keep_only_lines(panel)
     panels[-1].set_xlabel("epoch")
     panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-    with Target(str(target), force=True).open_binary() as stream:
-        figure.savefig(stream, format="png")
+    _save(figure, Target(str(target), force=True))
 
 
 _SCORES = {"precision": ("#e69f00", 1.4), "recall": ("#56b4e9", 1.4), "f1": ("#0072b2", 2.4)}
@@ -150,3 +162,22 @@ def _mark_best(panels: list[Axes], best: Record) -> None:
     panels[-1].plot([best["epoch"]], [100 * best["dev"]["f1"]], "o", color=_BEST, markersize=8, zorder=3)
     text = f"best: F1 {100 * best['dev']['f1']:.1f} in epoch {best['epoch']}"
     panels[0].set_title(text, loc="right", fontsize=11, color=_BEST)
+
+
+def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:
+    """Draw reliability diagrams as PNG, with the number of mentions in each bin below."""
+    figure = _figure("drawing calibration", 5, 6)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    above.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1, label="perfect")
+    for shift, (name, found) in enumerate(calibrations.items()):
+        filled = [part for part in found.bins if part.count]
+        line = [part.probability for part in filled], [part.correct for part in filled]
+        above.plot(*line, marker="o", label=f"{name}: ECE {found.ece:.3f}, Brier {found.brier:.3f}")
+        width = (found.bins[0].high - found.bins[0].low) / (len(calibrations) + 0.5)
+        lefts = [part.low + (shift + 0.25) * width for part in found.bins]
+        below.bar(lefts, [max(part.count, 0.5) for part in found.bins], width, align="edge")
+    above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share that is right")
+    above.legend(loc="upper left", frameon=False)
+    below.set(xlabel="probability of a mention", ylabel="mentions", yscale="log")
+    below.set_ylim(bottom=0.5)
+    _save(figure, target)
