@@ -69,7 +69,7 @@ def probe(parent: Connection) -> None:
         parent.send(times)
 
 
-def posts(*bodies: bytes, callers: int = 4, patience: float = 60.0) -> Attack:
+def posts(*bodies: bytes, callers: int = 4, patience: float = 60.0, path: str = "/v1/annotate") -> Attack:
     """Callers that send these bodies in turn; who runs out of patience closes the connection and goes on."""
 
     async def attack(port: int, seconds: float, statuses: Counter[str]) -> None:
@@ -81,7 +81,7 @@ def posts(*bodies: bytes, callers: int = 4, patience: float = 60.0) -> Attack:
                 turn += 1
                 try:
                     async with asyncio.timeout(min(patience, max(until - time.perf_counter(), 0.01))):
-                        status, _ = await caller.ask("POST", "/v1/annotate", bodies[turn % len(bodies)])
+                        status, _ = await caller.ask("POST", path, bodies[turn % len(bodies)])
                         statuses[str(status)] += 1
                 except (OSError, asyncio.IncompleteReadError, TimeoutError):
                     statuses["left"] += 1
@@ -90,6 +90,13 @@ def posts(*bodies: bytes, callers: int = 4, patience: float = 60.0) -> Attack:
             caller.close()
 
         await asyncio.gather(*map(go_on, range(callers)))
+
+    return attack
+
+
+def together(*attacks: Attack) -> Attack:
+    async def attack(port: int, seconds: float, statuses: Counter[str]) -> None:
+        await asyncio.gather(*(one(port, seconds, statuses) for one in attacks))
 
     return attack
 
@@ -163,6 +170,7 @@ def attacks() -> dict[str, Attack]:
     ]
     answers = [body(text="IL-2 binds NF-kappa B. " * 15_000, candidates=0.001, top_k=0)]
     sets = body(text=LONG_SENTENCE, top_k=100, candidates=0.001)
+    drawn = [body(text="x " * 11 + ".", types=["DNA", "RNA", "protein", "cell_line"][:count]) for count in (2, 3, 4)]
     every = [*answers, sets, *filled[:4], *short[4:8], *values, body(texts=["IL-2 binds."] * 1_000)]
     return {
         "nothing": posts(body(text="IL-2 binds."), callers=1),
@@ -175,7 +183,10 @@ def attacks() -> dict[str, Attack]:
         "the same, left after 0.5 s": posts(*filled, callers=8, patience=0.5),
         "bodies of 4 MB with many values": posts(*values, callers=8),
         "answers of several MB": posts(*answers, callers=4),
-        "16 of all these requests at once": posts(*every, callers=16),
+        "hypergraphs": posts(*drawn, callers=8, path="/v1/hypergraph"),
+        "16 of all these requests at once": together(
+            posts(*every, callers=12), posts(*drawn, callers=2, path="/v1/hypergraph"), streams(2, many_lines)
+        ),
         "120 streams with an open line": streams(120, open_line),
         "100 streams at full speed": streams(100, many_lines),
         "nonsense, idle connections": noise,
