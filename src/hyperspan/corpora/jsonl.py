@@ -44,7 +44,7 @@ from hyperspan.corpora.json_records import (
     value_of,
 )
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.results import metadata_record
+from hyperspan.corpora.results import MENTION_KEYS, mention_record, metadata_record
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span
@@ -54,7 +54,6 @@ MARKING_KEYS = ("annotated", "forbidden")
 DOCUMENT_KEYS = ("format", "version", "id", "text", "mentions", *MARKING_KEYS, "sentences", "metadata")
 SENTENCE_KEYS = ("tokens", "tags", "mentions", "duplicates", *MARKING_KEYS)
 SCOPE_KEYS = ("types", "regions")
-MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "head", "id")
 
 
 def read_jsonl(source: Source, problems: Problems) -> Iterator[Document]:
@@ -128,7 +127,7 @@ def document_record(document: Document) -> Record:
         "version": VERSION,
         "id": document.id,
         "text": document.text,
-        "mentions": [_mention_record(mention) for mention in sorted(document.mentions, key=MENTION_ORDER)],
+        "mentions": [mention_record(mention) for mention in sorted(document.mentions, key=MENTION_ORDER)],
         **_marking_record(document),
         "sentences": [_sentence_record(sentence, document.text) for sentence in document.sentences],
         "metadata": metadata_record(document),
@@ -145,9 +144,9 @@ def _sentence_record(sentence: Sentence, text: str) -> Record:
     record: Record = {"tokens": tokens}
     if sentence.tags:
         record["tags"] = sentence.tags
-    record["mentions"] = [_mention_record(mention) for mention in sorted(sentence.mentions, key=MENTION_ORDER)]
+    record["mentions"] = [mention_record(mention) for mention in sorted(sentence.mentions, key=MENTION_ORDER)]
     if sentence.duplicates:
-        record["duplicates"] = [_mention_record(mention) for mention in sentence.duplicates]
+        record["duplicates"] = [mention_record(mention) for mention in sentence.duplicates]
     return record | _marking_record(sentence)
 
 
@@ -164,23 +163,8 @@ def _marking_record(given: Document | Sentence) -> Record:
 
 
 def _forbidden_record(mention: Mention) -> Record:
-    record = _mention_record(mention)
+    record = mention_record(mention)
     return record if mention.label != ANY_LABEL else {key: value for key, value in record.items() if key != "label"}
-
-
-def _mention_record(mention: Mention) -> Record:
-    record: Record = {"start": mention.start, "end": mention.end, "label": mention.label}
-    if mention.text:
-        record["text"] = mention.text
-    if mention.probability is not None:
-        record["probability"] = float(mention.probability)
-    if mention.fragments:
-        record["fragments"] = mention.fragments
-    if mention.head is not None:
-        record["head"] = mention.head
-    if mention.id:
-        record["id"] = mention.id
-    return record
 
 
 def document_of_record(record: Record, problems: Problems) -> Document:

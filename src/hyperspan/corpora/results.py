@@ -1,15 +1,15 @@
-"""The alternatives and candidates of a document in files and HTTP responses: records in its metadata::
+"""Mentions as JSON objects, and the alternatives and candidates of a document in files and HTTP responses::
 
     {"alternatives": [{"start": 0, "end": 23, "sets": [
         {"probability": 0.81, "mentions": [{"start": 9, "end": 16, "label": "place"}]}]}],
      "candidates": [{"start": 9, "end": 16, "label": "place", "probability": 0.83}]}
 
-A discontinuous mention also has its "fragments".
+A discontinuous mention also has its "fragments". In files, alternatives and candidates are metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -21,6 +21,10 @@ ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
 ABOUT_MENTIONS = "about_mentions"
 """The key of what a corpus says of its own mentions, besides them: relations, attributes, notes."""
+MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "head", "id")
+"""The keys of a mention in JSON."""
+PLACE_KEYS = ("start", "end", "label", "fragments")
+"""Those that tell it from others."""
 Record = dict[str, Any]
 
 
@@ -55,28 +59,56 @@ def metadata_record(document: Document) -> Record:
     if document.alternatives is not None:
         record[ALTERNATIVES] = alternatives_records(document.alternatives)
     if document.candidates is not None:
-        record[CANDIDATES] = [_span(mention) | {"probability": mention.probability} for mention in document.candidates]
+        record[CANDIDATES] = [mention_record(one, (*PLACE_KEYS, "probability")) for one in document.candidates]
     return record
 
 
-def alternatives_records(alternatives: Iterable[SentenceAlternatives]) -> list[Record]:
-    """The most probable sets of each sentence."""
+def mention_record(
+    mention: Mention, keys: Collection[str] = MENTION_KEYS, place: Callable[[int], int] | None = None
+) -> Record:
+    """A mention as a JSON object: its start, end and label, and what it has of the other `keys`.
+
+    `place` converts offsets to another unit.
+
+    >>> mention_record(Mention(4, 11, "GPE", text="Seattle", probability=0.75))
+    {'start': 4, 'end': 11, 'label': 'GPE', 'text': 'Seattle', 'probability': 0.75}
+    """
+    record: Record = {"start": mention.start, "end": mention.end, "label": mention.label}
+    if mention.text and "text" in keys:
+        record["text"] = mention.text
+    if mention.probability is not None and "probability" in keys:
+        record["probability"] = float(mention.probability)
+    if mention.fragments and "fragments" in keys:
+        record["fragments"] = mention.fragments
+    if mention.head is not None and "head" in keys:
+        record["head"] = mention.head
+    if mention.id and "id" in keys:
+        record["id"] = mention.id
+    if place is not None:
+        record["start"], record["end"] = place(mention.start), place(mention.end)
+        if "fragments" in record:
+            record["fragments"] = [[place(start), place(end)] for start, end in mention.fragments]
+    return record
+
+
+def alternatives_records(
+    alternatives: Iterable[SentenceAlternatives], place: Callable[[int], int] | None = None
+) -> list[Record]:
+    """The most probable sets of each sentence; `place` converts offsets to another unit."""
     return [
         {
-            "start": one.start,
-            "end": one.end,
+            "start": place(one.start) if place else one.start,
+            "end": place(one.end) if place else one.end,
             "sets": [
-                {"probability": ranked.probability, "mentions": [_span(mention) for mention in ranked.mentions]}
+                {
+                    "probability": ranked.probability,
+                    "mentions": [mention_record(mention, PLACE_KEYS, place) for mention in ranked.mentions],
+                }
                 for ranked in one.sets
             ],
         }
         for one in alternatives
     ]
-
-
-def _span(mention: Mention) -> Record:
-    record: Record = {"start": mention.start, "end": mention.end, "label": mention.label}
-    return record | {"fragments": [list(span) for span in mention.fragments]} if mention.fragments else record
 
 
 def in_metadata(document: Document) -> Document:

@@ -15,6 +15,7 @@ from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.results import PLACE_KEYS, mention_record
 from hyperspan.evaluation.alignment import Aligned, PlaceInCorpus, Scorable, sentences_to_score
 from hyperspan.evaluation.counts import Score, sentence_counts
 from hyperspan.evaluation.error_kinds import NO_LIMITS, MentionDifference, ModelLimits, mention_differences
@@ -237,7 +238,5 @@ def _mentions(sentence: Sentence, mentions: Iterable[Mention]) -> list[Record]:
 
 
 def _mention(sentence: Sentence, mention: Mention) -> Record:
-    record: Record = {"start": mention.start, "end": mention.end, "label": mention.label}
-    if mention.fragments:
-        record["fragments"] = [list(span) for span in mention.fragments]
-    return record | {"text": sentence.text_of(mention), "probability": mention.probability}
+    about = {"text": sentence.text_of(mention), "probability": mention.probability}
+    return mention_record(mention, PLACE_KEYS) | about

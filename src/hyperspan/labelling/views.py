@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from hyperspan.corpora.results import PLACE_KEYS, mention_record
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.labelling.decisions import DONE, OPEN, Decision, ItemState
@@ -168,8 +169,7 @@ def _shown(mention: Mention, state: str) -> dict[str, Any]:
 
 def _candidate(mention: Mention) -> dict[str, Any]:
     probability = None if mention.probability is None else round(float(mention.probability), 6)
-    record = {"start": mention.start, "end": mention.end, "label": mention.label, "probability": probability}
-    return record | {"fragments": mention.fragments} if mention.fragments else record
+    return mention_record(mention, PLACE_KEYS) | {"probability": probability}
 
 
 @frozen

@@ -6,10 +6,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from hyperspan.corpora.results import PLACE_KEYS, alternatives_records, mention_record
 from hyperspan.errors import InputError, SpanError
 from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.runtime.documents import assemble
-from hyperspan.types import Document, Mention, SentenceAlternatives, longest_first
+from hyperspan.types import Document, Mention, longest_first
 
 if TYPE_CHECKING:
     from hyperspan.runtime.documents import SentencePrediction
@@ -110,7 +111,7 @@ def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict
         ],
     }
     if document.alternatives is not None:
-        record["alternatives"] = [_alternatives(one, offsets) for one in document.alternatives]
+        record["alternatives"] = alternatives_records(document.alternatives, given)
     if document.candidates is not None:
         record["candidates"] = [_mention(mention, offsets, probabilities) for mention in document.candidates]
     return record
@@ -127,22 +128,9 @@ def _domain(fit: DomainFit) -> dict[str, Any]:
     }
 
 
+_KEYS = (*PLACE_KEYS, "text")
+
+
 def _mention(mention: Mention, offsets: Offsets, probabilities: bool) -> dict[str, Any]:
-    record = _span(mention, offsets) | {"text": mention.text}
+    record = mention_record(mention, _KEYS, offsets.given)
     return record | {"probability": mention.probability} if probabilities else record
-
-
-def _alternatives(one: SentenceAlternatives, offsets: Offsets) -> dict[str, Any]:
-    sets = [
-        {"probability": ranked.probability, "mentions": [_span(mention, offsets) for mention in ranked.mentions]}
-        for ranked in one.sets
-    ]
-    return {"start": offsets.given(one.start), "end": offsets.given(one.end), "sets": sets}
-
-
-def _span(mention: Mention, offsets: Offsets) -> dict[str, Any]:
-    given = offsets.given
-    record: dict[str, Any] = {"start": given(mention.start), "end": given(mention.end), "label": mention.label}
-    if mention.fragments:
-        record["fragments"] = [[given(start), given(end)] for start, end in mention.fragments]
-    return record
