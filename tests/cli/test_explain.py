@@ -51,7 +51,7 @@ def test_explain_lists_the_features_with_the_largest_weights(model: str) -> None
     shown = hyperspan("model", "weights", "-m", model, "--labels", "PER", "--top", "3")
     assert shown.returncode == 0, shown.stderr
     assert "PER" in shown.stdout and "is alone" in shown.stdout and "GPE" not in shown.stdout
-    rows = json.loads(hyperspan("model", "weights", "-m", model, "-n", "2", "--json").stdout)
+    rows = json.loads(hyperspan("model", "weights", "-m", model, "--top", "2", "--json").stdout)
     assert {row["label"] for row in rows} == {"FAC", "GPE", "LOC", "ORG", "PER", "VEH"}
     assert {row["role"] for row in rows} == {"begins", "is inside", "ends", "is alone"}
     by_role = [row for row in rows if (row["label"], row["role"]) == ("PER", "begins")]
@@ -68,7 +68,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     config = config.replace("[handcrafted]", '[handcrafted]\nwords = "words bag"')
     (tmp_path / "crf.toml").write_text(config, encoding="utf-8")
     train(tmp_path / "crf.toml", tmp_path / "model", device="cpu")
-    shown = hyperspan("model", "weights", "-m", str(tmp_path / "model"), "-n", "40")
+    shown = hyperspan("model", "weights", "-m", str(tmp_path / "model"), "--top", "40")
     assert shown.returncode == 0 and "word[near] [/red]" in shown.stdout and "word[0] [bold]" in shown.stdout
     assert "none overlapping" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 

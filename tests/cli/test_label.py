@@ -128,7 +128,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
 def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
     folder: Path, started: list[Labelling], killed: bool
 ) -> None:
-    rounds = ("-o", "c.jsonl", "--train-every", "3", "--set", "training.epochs=3")
+    rounds = ("-o", "new/folder/c.jsonl", "--train-every", "3", "--set", "training.epochs=3")
     one = Labelling(folder, *rounds)
     started.append(one)
     one.client.post("labels", json={"label": "verb"})
@@ -136,7 +136,7 @@ def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
         one.decide(item, "add", mention={"start": 1, "end": 2, "label": "verb"})
         answer = one.decide(item, "complete")
     assert answer["session"]["round"] == 0
-    until(lambda: (folder / "c.models" / "round-1.log").exists())
+    until(lambda: (folder / "new/folder/c.models" / "round-1.log").exists())
     assert one.session()["training"]["state"] == "training"
     if killed:  # the round ends with it, and begins again
         one.end(signal.SIGKILL)
@@ -147,12 +147,12 @@ def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
     session = one.session()
     assert session["training"]["state"] == "waiting" and session["model"].endswith("round-1")
     assert session["progress"]["done"] == 3 and one.client.get("items/0.4").json()["revision"] > revision
-    (folder / "c.models" / "round-1" / "config.toml").unlink()
+    (folder / "new/folder/c.models" / "round-1" / "config.toml").unlink()
     for item in ("0.3", "0.4", "0.5"):
         one.decide(item, "complete")
     until(lambda: one.session()["training"]["state"] == "failed")
     assert "round 2 failed: " in one.session()["training"]["message"] and one.session()["round"] == 1
     one.decide("0.5", "reopen")
     assert one.end() == 0
-    [document] = read_corpus(folder / "c.jsonl")
+    [document] = read_corpus(folder / "new/folder/c.jsonl")
     assert all("verb" in {mention.label for mention in words.mentions} for words in document.sentences[:3])

@@ -197,7 +197,9 @@ REFUSED = {
     "suggest 'Ada left.' -m nowhere": "nowhere",
     "suggest 'Ada left.' -m genia -n 0": "0 is not in the range",
     "serve --model gena": "there is no model 'gena'",
-    "serve --max-texts 0": "the limit max_texts is 0; it must be at least 1",
+    "serve --limit words=5": "there is no limit 'words'; choose one of body_bytes",
+    "serve --limit texts=many": "the limit 'texts=many' is not a number; write for example texts=1000",
+    "serve --limit texts=0": "the limit max_texts is 0; it must be at least 1",
     "serve --port x": "--port",
     "serve --allow-host Models.example.org:80": "give it in lower case and without a port",
     "label a.txt -m small -o d.jsonl --dev x.jsonl": "add --train-every",
@@ -224,7 +226,7 @@ REFUSED = {
     f"{DRAW} --labels PER -o .": "is a directory",
     f"{DRAW} --labels PER -o a.jpg": "a.jpg cannot be drawn; let its name end in .svg, .png or .pdf",
     f"{DRAW} --labels PER -o {'x' * 300}.svg": "File name too long",
-    "draw": "Missing argument 'text'",
+    "draw": "Missing argument 'SENTENCE'",
 }
 
 

@@ -277,7 +277,7 @@ def panic(*_: Any) -> None:
 
 def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
     save_model(small_model(), tmp_path / "small")
-    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--shutdown-seconds", "2")
+    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--limit", "shutdown_seconds=2")
     processes.append(one)
     one.wait_until_ready()
     answers: list[int | str] = []
@@ -303,7 +303,7 @@ def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[P
 def test_process_answers_beside_a_large_request_and_logs_json(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
     """12 sentences of 500 words are more work than the whole queue may hold."""
     save_model(small_model(), tmp_path / "small")
-    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--max-queued-words", "20000")
+    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--limit", "queued_words=20000")
     processes.append(one)
     one.wait_until_ready()
     large: list[int] = []

@@ -69,7 +69,7 @@ def processes() -> Iterator[list[Process]]:
 
 
 def test_it_is_killed_comes_back_and_stops_in_order(folder: Path, processes: list[Process]) -> None:
-    first = Process("--model", str(folder), "--port", "0", "--max-texts", "3")
+    first = Process("--model", str(folder), "--port", "0", "--limit", "texts=3")
     processes.append(first)
     assert first.line.startswith("hyperspan: serving at http://127.0.0.1:")
     first.wait_until_ready()

@@ -48,6 +48,7 @@ def annotate_files(
     workers: int | None = None,
     ray_address: str | None = None,
     device: str = "cpu",
+    dtype: str = "float32",
     force: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> JobSummary:
@@ -56,8 +57,8 @@ def annotate_files(
     - `inputs`: files, folders or URLs of JSON Lines, Parquet, CSV, TSV or text. `kind` sets their format, which
       otherwise follows from the file names. `text_column` and `id_column` name the columns (or keys) to read.
     - `output`: the folder of shards. Invalid records go to its subfolder `rejected`. `format` is jsonl or parquet.
-    - `model`, `device`: as for :func:`hyperspan.load`. `threshold`, `types`, `top_k`, `names`, `pronouns`: as for
-      :class:`hyperspan.Annotator`.
+    - `model`, `device`, `dtype`: as for :func:`hyperspan.load`. `threshold`, `types`, `top_k`, `names`, `pronouns`:
+      as for :class:`hyperspan.Annotator`.
     - `shard_records`, `shard_bytes`: the maximal records and bytes of text per shard.
     - `engine`: "plain" runs on this machine, "ray" on a Ray cluster at `ray_address`. `workers` is the number of
       processes with a model each; 0 annotates in this process, which a crash in native code then ends.
@@ -86,6 +87,7 @@ def annotate_files(
         ShardLimits(shard_records, shard_bytes),
         names,
         pronouns,
+        dtype,
     )
     paths = [str(name) for name in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
     check_bulk_output(str(output), format, paths)

@@ -303,7 +303,7 @@ def _load(start: WorkerStart) -> Annotator:
     use_threads(start.threads)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the parent has loaded the same model, and has warned
-        return annotator_on(start.model, start.device)
+        return annotator_on(start.model, start.device, start.settings.dtype)
 
 
 def _listen(stream: IO[bytes], tasks: SimpleQueue[Shard | None], busy: threading.Event) -> None:

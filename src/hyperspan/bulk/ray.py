@@ -57,6 +57,7 @@ class RemoteModel:
 
     hash: str
     device: str
+    dtype: str
     files: list[Any] = field(compare=False)
     """A reference to its files by name, in a list, so that Ray fetches them only when they are asked for."""
 
@@ -91,16 +92,16 @@ def loaded(model: RemoteModel) -> Annotator:
     """The annotator of this process."""
     import ray
 
-    return annotator_of(ray.get(model.files[0]), model.device)
+    return annotator_of(ray.get(model.files[0]), model.device, model.dtype)
 
 
-def annotator_of(files: dict[str, bytes], device: str) -> Annotator:
+def annotator_of(files: dict[str, bytes], device: str, dtype: str) -> Annotator:
     """An annotator from the files of its model, with one CPU thread: there are as many workers as CPUs."""
     use_threads(1)
     with tempfile.TemporaryDirectory(prefix="hyperspan-") as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
-        return annotator_on(folder, device)
+        return annotator_on(folder, device, dtype)
 
 
 # -- in the process of the job -----------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ class RayTasks:
             self.count = self.workers or max(cpus, 1)
         options = {"num_cpus": 1, "num_gpus": share, "max_retries": 0, "max_calls": 0, "scheduling_strategy": "SPREAD"}
         self._task = ray.remote(**options, **own_kernels())(annotate_remotely)
-        model = RemoteModel(job.model["hash"], self.worker_device, [ray.put(files)])
+        model = RemoteModel(job.model["hash"], self.worker_device, job.settings.dtype, [ray.put(files)])
         self._job = ray.put(RemoteJob(job.id, __version__, model, job.settings, job.output.name))
         self._warn_while_nothing_is_free(ray.remote(**options, **own_kernels())(_nothing).remote())
 

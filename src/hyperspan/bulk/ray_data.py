@@ -90,7 +90,7 @@ class AnnotateBatches:
     def __init__(self, files: Any, settings: JobSettings, text_column: str, device: str):
         import ray
 
-        self.annotator = annotator_of(ray.get(files), device)
+        self.annotator = annotator_of(ray.get(files), device, settings.dtype)
         self.settings, self.text_column = settings, text_column
 
     def __call__(self, table: pa.Table) -> pa.Table:

@@ -55,7 +55,9 @@ def run_job(
     on_progress: Callable[[Progress], None],
 ) -> JobSummary:
     """Run a job until it is finished or stopped."""
-    annotator = load(model, engine.device)  # whole, in milliseconds: damaged weights are refused before a job begins
+    annotator = load(
+        model, engine.device, settings.dtype
+    )  # whole, in milliseconds: damaged weights are refused before a job begins
     annotator.options(**settings.annotator_options)
     with output.created():
         about = {"name": model, "hash": hash_of(model)}

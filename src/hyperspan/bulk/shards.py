@@ -50,6 +50,7 @@ class JobSettings:
     limits: ShardLimits = field(default_factory=ShardLimits)
     names: bool = False
     pronouns: bool = True
+    dtype: str = "float32"
 
     def __post_init__(self) -> None:
         if self.format not in get_args(OutputFormat):

@@ -174,7 +174,7 @@ def annotating(
     return lambda shard, on_words: annotate_shard(annotator, shard, settings, folder, job, on_words)
 
 
-def annotator_on(model: str, device: str) -> Annotator:
+def annotator_on(model: str, device: str, dtype: str) -> Annotator:
     """The annotator of a worker, which reads further ahead on a GPU."""
-    loaded = load(model, device)
+    loaded = load(model, device, dtype)
     return Annotator(loaded.model, card=loaded.card, window=GPU_WINDOW) if device.startswith("cuda") else loaded

@@ -93,6 +93,7 @@ def bulk(
                 workers=workers,
                 ray_address=ray_address,
                 device=model.device,
+                dtype=model.dtype,
                 force=force,
                 on_progress=on_progress,
             )

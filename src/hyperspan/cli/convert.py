@@ -79,13 +79,17 @@ class SplitGroup:
 
 def convert(
     source: Annotated[
-        str, typer.Argument(help="The corpus: a file, a folder, a gzip or zip archive, or - for standard input.")
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="The corpus: a file, a folder, a gzip or zip archive, or - for standard input."
+        ),
     ],
     target: Annotated[
         str,
         typer.Argument(
+            metavar="TARGET",
             help="The file or folder to write, or - for standard output; a name in .gz is compressed. With --fractions: "
-            "the folder for the parts."
+            "the folder for the parts.",
         ),
     ],
     force: Force = False,

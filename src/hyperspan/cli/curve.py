@@ -25,7 +25,7 @@ BAR = 20
 
 
 def curve(
-    config: Annotated[str, typer.Argument(help="A TOML file.")],
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A TOML file.")],
     output: Annotated[
         Path | None, output_option("The output folder. Default: runs/curve/NAME for NAME.toml.", "FOLDER")
     ] = None,

@@ -14,7 +14,9 @@ from hyperspan.files import Target
 
 
 def draw(
-    text: Annotated[str, typer.Argument(help="The sentence, with spaces between words; - reads standard input.")],
+    text: Annotated[
+        str, typer.Argument(metavar="SENTENCE", help="The sentence, with spaces between words; - reads standard input.")
+    ],
     mention: Annotated[
         list[str] | None,
         typer.Option(

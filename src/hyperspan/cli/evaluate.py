@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from hyperspan.cli.options import (
-    ComputeGroup,
     Force,
+    InferenceGroup,
     ReadingGroup,
     ReportingGroup,
     Seed,
@@ -68,7 +68,7 @@ def evaluate(
     selection: SelectionGroup,
     reading: ReadingGroup,
     reporting: ReportingGroup,
-    compute: ComputeGroup,
+    compute: InferenceGroup,
 ) -> None:
     """Score a model or predictions against a gold corpus, by exact match of span and type.
 

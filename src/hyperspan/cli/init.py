@@ -41,7 +41,8 @@ def init(
     corpus: Annotated[
         str | None,
         typer.Argument(
-            help="Annotated text in any format: a file or a folder, or the folder of parts of hyperspan convert."
+            metavar="[CORPUS]",
+            help="Annotated text in any format: a file or a folder, or the folder of parts of hyperspan convert.",
         ),
     ] = None,
     example: Annotated[

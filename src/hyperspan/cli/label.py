@@ -103,7 +103,9 @@ def label(
         rounds=rounds,
     )
     with counting("ranking", "words") as add:
-        desk = open_desk(model.model, documents, settings, texts.problems, on_words=add, device=model.device)
+        desk = open_desk(
+            model.model, documents, settings, texts.problems, on_words=add, device=model.device, dtype=model.dtype
+        )
     texts.report()
 
     def show(link: str) -> None:

@@ -279,7 +279,6 @@ def weights(
         int,
         typer.Option(
             "--top",
-            "-n",
             min=1,
             help="How many features to list with positive weight, and how many with negative, per label and role.",
         ),

@@ -104,12 +104,6 @@ class ComputeGroup:
     device: Device = "cpu"
     threads: Threads = None
 
-    def load_model(self, name: str) -> Annotator:
-        from hyperspan.runtime.loading import load
-
-        self.use_threads()
-        return load(name, self.device)
-
     def use_threads(self) -> None:
         """Limit this process to the threads; called before anything is computed."""
         if self.threads is not None:
@@ -117,7 +111,23 @@ class ComputeGroup:
 
 
 @dataclass(frozen=True)
-class ModelGroup(ComputeGroup):
+class InferenceGroup(ComputeGroup):
+    """Where and how a model annotates."""
+
+    dtype: Annotated[
+        Literal["float32", "bfloat16"],
+        typer.Option("--dtype", help="The type of the model's numbers; bfloat16 is faster on processors that have it."),
+    ] = "float32"
+
+    def load_model(self, name: str) -> Annotator:
+        from hyperspan.runtime.loading import load
+
+        self.use_threads()
+        return load(name, self.device, self.dtype)
+
+
+@dataclass(frozen=True)
+class ModelGroup(InferenceGroup):
     """A model, and where it runs."""
 
     title = "Model"

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from hyperspan.cli.options import InferenceGroup
 from hyperspan.errors import require
-from hyperspan.serve.settings import Settings
-
-_DEFAULT = Settings()
+from hyperspan.serve.settings import LIMITS, Settings, parse_limits
 
 
 def serve(
@@ -43,30 +42,17 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where the models run: cpu, cuda, cuda:1, …")] = "cpu",
-    dtype: Annotated[str, typer.Option(help="float32, or bfloat16 if the processor supports it.")] = "float32",
-    max_body_bytes: Annotated[
-        int, typer.Option(help="Maximum bytes of a request body, or of a line of a stream.")
-    ] = _DEFAULT.max_body_bytes,
-    max_held_bytes: Annotated[
-        int, typer.Option(help="Maximum bytes of all requests and lines in progress.")
-    ] = _DEFAULT.max_held_bytes,
-    max_texts: Annotated[int, typer.Option(help="Maximum number of texts per request.")] = _DEFAULT.max_texts,
-    max_characters: Annotated[
-        int, typer.Option(help="Maximum characters of all texts of a request.")
-    ] = _DEFAULT.max_characters,
-    max_requests: Annotated[int, typer.Option(help="Maximum number of concurrent requests.")] = _DEFAULT.max_requests,
-    max_queued_words: Annotated[
-        int, typer.Option(help="New requests are rejected while more words than this wait for a model.")
-    ] = _DEFAULT.max_queued_words,
-    max_alternatives: Annotated[int, typer.Option(help="Maximum top_k of a request.")] = _DEFAULT.max_alternatives,
-    least_probability: Annotated[
-        float, typer.Option(help="Minimum threshold of a request.")
-    ] = _DEFAULT.least_probability,
-    seconds: Annotated[float, typer.Option(help="Time limit of a request.")] = _DEFAULT.seconds,
-    shutdown_seconds: Annotated[
-        float, typer.Option(help="Time to finish accepted requests after a signal to stop.")
-    ] = _DEFAULT.shutdown_seconds,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            metavar="NAME=VALUE",
+            help=f"A limit of requests, such as texts=100; repeat for more. NAME is one of {', '.join(LIMITS)}.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    compute: InferenceGroup,
 ) -> None:
     """Serve models over HTTP: a REST API, and a page at / to try them.
 
@@ -77,21 +63,13 @@ def serve(
     require("uvicorn", "serving", "serve")
     from hyperspan.serve.run import serve as run
 
+    compute.use_threads()
     settings = Settings(
         models=tuple(model or ()),
-        device=device,
-        dtype=dtype,
+        device=compute.device,
+        dtype=compute.dtype,
         api_key=api_key,
         allow_hosts=tuple(allow_host or ()),
-        max_body_bytes=max_body_bytes,
-        max_held_bytes=max_held_bytes,
-        max_texts=max_texts,
-        max_characters=max_characters,
-        max_requests=max_requests,
-        max_queued_words=max_queued_words,
-        max_alternatives=max_alternatives,
-        least_probability=least_probability,
-        seconds=seconds,
-        shutdown_seconds=shutdown_seconds,
+        **parse_limits(limit or ()),
     )
     run(settings, host, port)

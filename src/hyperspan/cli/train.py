@@ -12,6 +12,7 @@ from rich.console import Console
 
 from hyperspan.cli.options import TrainingGroup, output_option
 from hyperspan.errors import InputError, require_plots, require_torch
+from hyperspan.files import Target
 
 if TYPE_CHECKING:
     from hyperspan.training.run import TrainingResult
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 
 def train(
     context: typer.Context,
-    config: Annotated[str, typer.Argument(help="A TOML file.")],
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A TOML file.")],
     output: Annotated[
         Path | None, output_option("The folder for the model. Default: runs/NAME for NAME.toml.", "FOLDER")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a run.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
-    plot: Annotated[bool, typer.Option("--plot", help="Also draw the learning curve as a PNG.")] = False,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Also draw the scores of the epochs, as PNG.")
+    ] = None,
     *,
     training: TrainingGroup,
 ) -> None:
@@ -41,8 +44,9 @@ def train(
     settings = training.config(config)
     folder = output or Path("runs") / Path(config).stem
 
-    if plot:
+    if plot is not None:
         require_plots("drawing learning curves")
+        Target(plot, force or resume).check()
     # torch is imported only once the configuration is known to be good
     require_torch("training")
     from hyperspan.cli.progress import TrainingDisplay
@@ -68,10 +72,10 @@ def train(
         )
         print(f"hyperspan: stopped; {where}", file=sys.stderr)
         raise
-    if plot:
+    if plot is not None:
         from hyperspan.render.plots import draw_learning_curve
 
-        draw_learning_curve(folder / "log.jsonl", folder / "learning-curve.png")
+        draw_learning_curve(folder / "log.jsonl", Path(plot))
     print(f"hyperspan: {_score(result)}the model is in {folder}{os.sep}", file=sys.stderr)
 
 

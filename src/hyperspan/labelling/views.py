@@ -198,13 +198,15 @@ def open_desk(
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
     device: str = "cpu",
+    dtype: str = "float32",
 ) -> LabellingDesk:
     """Open the desk for a model and texts: a new session, or the existing session of the output."""
     problems = problems if problems is not None else Problems()
     check_order(settings.by)
     if settings.rounds is not None:
         settings.rounds.check()
-    annotator = load(name, device)
+    annotator = load(name, device, dtype)
+    settings.output.parent.mkdir(parents=True, exist_ok=True)
     log = open_log(settings.output)
     try:
         session = _opened(log, name, annotator, given, settings, problems)
@@ -212,7 +214,7 @@ def open_desk(
         if wanted is None or len(session.order) < wanted:
             session.set_order(ranked(session, annotator, settings.by, wanted, on_words), wanted)
         if (newest := _newest_round(session, settings.rounds)) is not None:
-            name, annotator = str(newest), load(newest, device)
+            name, annotator = str(newest), load(newest, device, dtype)
             session.use_model(name)
     except BaseException:
         log.close()

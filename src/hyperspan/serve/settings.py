@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 from hyperspan.errors import InputError
 
@@ -127,6 +128,33 @@ class Settings:
         """The limits for clients, by their names in ``/v1/models``."""
         named = {field.name.removeprefix("max_"): getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in named.items() if name not in _INTERNAL}
+
+
+LIMITS = {
+    field.name.removeprefix("max_"): field
+    for field in fields(Settings)
+    if field.name.startswith("max_") or field.name.endswith(("seconds", "probability"))
+}
+"""The fields of :class:`Settings` that are limits, by their names for users."""
+
+
+def parse_limits(given: Iterable[str]) -> dict[str, Any]:
+    """Parse NAME=VALUE pairs into values of the fields.
+
+    >>> parse_limits(["texts=100", "seconds=2.5"])
+    {'max_texts': 100, 'seconds': 2.5}
+    """
+    found: dict[str, Any] = {}
+    for pair in given:
+        name, _, value = pair.partition("=")
+        if name not in LIMITS:
+            raise InputError(f"there is no limit {name!r}; choose one of {', '.join(LIMITS)}, for example texts=100")
+        field = LIMITS[name]
+        try:
+            found[field.name] = type(field.default)(value)
+        except ValueError:
+            raise InputError(f"the limit {pair!r} is not a number; write for example {name}={field.default}") from None
+    return found
 
 
 _INTERNAL = ("models", "device", "dtype", "api_key", "allow_hosts", "held_bytes", "shutdown_seconds")

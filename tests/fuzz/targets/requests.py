@@ -87,8 +87,8 @@ class Server:
             f"tiny={model}",
             "--port",
             "0",
-            "--seconds",
-            "15",
+            "--limit",
+            "seconds=15",
         ]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self.log.fileno(), env=os.environ | {"OMP_NUM_THREADS": "1"}
