@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -27,16 +28,21 @@ def page() -> str:
 
 def sections(page: str) -> dict[str, str]:
     """The text under each heading, by heading."""
-    parts = re.split(r"^###? (.+)\n", page, flags=re.MULTILINE)
+    parts = re.split(r"^###? (.+?)(?: \{#\S+\})?\n", page, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+def rows(section: str) -> list[list[str]]:
+    """The cells of its tables, without tags."""
+    lines = re.findall(r"^<tr>(.*)$", section, re.MULTILINE)
+    return [[unescape(re.sub("<[^>]*>", "", cell)) for cell in line.split("<td>")[1:]] for line in lines]
+
+
 def test_reference_links_lead_to_headings(page: str) -> None:
-    """Whose anchors are as Python-Markdown makes them."""
     for text, least in ((page, 24), (json_lines_page(), 3)):
-        headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-        anchors = {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
-        targets = set(re.findall(r"\]\(#([^)]+)\)", text))
+        headings = re.findall(r"^#+ (?:.+ \{#(\S+)\}|(.+))$", text, re.MULTILINE)
+        anchors = {given or title.lower() for given, title in headings}
+        targets = set(re.findall(r'href="#([^"]+)"', text))
         assert len(targets) >= least and targets <= anchors
     assert targets == {name.lower() for name in sections(json_lines_page())} - {"document"}
 
@@ -68,12 +74,12 @@ def test_rest_page_has_a_heading_per_operation_with_summary_and_statuses(page: s
 
 
 def test_rest_page_lists_fields_of_annotate_with_default_and_meaning(page: str) -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+) \|$", sections(page)["POST /v1/annotate"], re.MULTILINE)
+    found = [row for row in rows(sections(page)["POST /v1/annotate"]) if len(row) == 4]
     fields = description()["components"]["schemas"]["AnnotateRequest"]["properties"]
-    assert sorted(row[0] for row in rows) == sorted(fields)
-    assert {name: default for name, _, default, _ in rows}["top_k"] == "`0`"
-    for name, _, _, meaning in rows:
-        assert meaning == fields[name]["description"]
+    assert sorted(row[0] for row in found) == sorted(fields)
+    assert {name: default for name, _, default, _ in found}["top_k"] == "0"
+    for name, _, _, meaning in found:
+        assert meaning == fields[name]["description"].replace("`", "")
 
 
 def test_rest_page_shows_every_schema_and_each_field_has_a_meaning(page: str) -> None:
@@ -82,13 +88,13 @@ def test_rest_page_shows_every_schema_and_each_field_has_a_meaning(page: str) ->
         assert name in found
         for field, about in one.get("properties", {}).items():
             assert about.get("description"), f"{name}.{field}"
-            assert f"| `{field}` |" in found[name] or "Its fields:" in found[name], f"{name}.{field}"
+            assert f"<code>{field}</code>" in found[name] or "Its fields:" in found[name], f"{name}.{field}"
 
 
 def test_rest_page_explains_every_error_status_once(page: str) -> None:
-    rows = re.findall(r"^\| (\d+) \| `", sections(page)["Errors"], re.MULTILINE)
+    explained = [status for status, _ in rows(sections(page)["Errors"])]
     responses = [one["responses"] for by in description()["paths"].values() for one in by.values()]
-    assert rows == sorted({status for some in responses for status in some} - {"200"})
+    assert explained == sorted({status for some in responses for status in some} - {"200"})
 
 
 def test_json_lines_page_lists_every_field_of_every_object_with_a_meaning() -> None:
@@ -96,10 +102,11 @@ def test_json_lines_page_lists_every_field_of_every_object_with_a_meaning() -> N
     objects = {"Document": schema(), **{name.capitalize(): schema()["$defs"][name] for name in OBJECTS}}
     assert found.keys() == objects.keys()
     for name, one in objects.items():
-        rows = re.findall(r"^\| `(\w+)` \| .+? \| (\*\*Required\.\*\* )?(.+) \|$", found[name], re.MULTILINE)
-        assert [field for field, _, _ in rows] == list(one["properties"])
-        assert {field for field, required, _ in rows if required} == set(one.get("required", ()))
-        assert all(meaning == one["properties"][field]["description"] for field, _, meaning in rows)
+        fields = rows(found[name])
+        assert [field for field, *_ in fields] == list(one["properties"])
+        assert {field for field, _, default, _ in fields if default == "required"} == set(one.get("required", ()))
+        for field, _, _, meaning in fields:
+            assert meaning == one["properties"][field]["description"].replace("`", "")
 
 
 def test_json_schema_has_the_keys_that_are_read() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from scripts.site.schema import Schema, fields_table, name_of
+from hyperspan.serve.reference import Schema, fields_table, name_of
 
 INTRO = """# JSON Lines
 
@@ -66,9 +66,7 @@ def _object(name: str, one: Schema, definitions: Schema) -> Iterator[str]:
     if note := NOTES.get(name.lower()):
         yield note
     properties = {field: _inlined(about, definitions) for field, about in one["properties"].items()}
-    for field in one.get("required", ()):
-        properties[field] |= {"description": f"**Required.** {properties[field]['description']}"}
-    yield fields_table({"properties": properties}, defaults=False)
+    yield fields_table({"properties": properties, "required": one.get("required", ())})
 
 
 def _inlined(about: Any, definitions: Schema) -> Any:
