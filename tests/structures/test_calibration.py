@@ -142,16 +142,6 @@ def drawn_with_gaps(m: int, seed: int) -> TypeCalibration:
     return TypeCalibration([1.0] * m, (-generator.uniform(0, 4, m)).tolist(), -float(generator.uniform(0, 4)))
 
 
-def with_biases(tensor: DiscontinuousHypergraph, calibration: TypeCalibration) -> DiscontinuousHypergraph:
-    """The calibrated distribution over tensors."""
-    found = tensor.allowed_biases(calibration)
-    present, opening = found.present, found.opened(np.zeros(tensor.scores.open.shape))
-    scores = tensor.scores.tensors()
-    scores["present"] = scores["present"] + tensor.scores.close.new_tensor(present)
-    scores["open"] = scores["open"] + tensor.scores.close.new_tensor(opening)
-    return DiscontinuousHypergraph(DiscontinuousScores(**scores), tensor.lengths, tensor.parts)
-
-
 @settings(max_examples=60, deadline=None)
 @given(LENGTHS, SIZES, st.integers(1, 3), st.integers(0, 999), st.booleans())
 def test_calibration_of_gaps_keeps_the_most_probable_sets(
@@ -164,7 +154,7 @@ def test_calibration_of_gaps_keeps_the_most_probable_sets(
         again = DiscontinuousHypergraph(found.scores, lengths, parts)  # which finds the best anew
         assert found.argmax() == again.argmax() == array.argmax()
         assert [ranked[0][0] for ranked in found.topk(1)] == array.argmax()
-        check_equal(found, with_biases(tensor, drawn_with_gaps(sizes[3], seed)), 1e-9)
+        check_equal(found, tensor.calibrated(drawn_with_gaps(sizes[3], seed)), 1e-9)
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -195,6 +185,6 @@ def test_gradients_through_calibrated_scores_are_the_calibrated_marginals() -> N
     array, tensor = both([6, 4], (3, 2, 2, 2), 2, 7)
     calibration = drawn_with_gaps(2, 7)
     close = tensor.scores.close.requires_grad_()
-    log_partition = with_biases(tensor, calibration).log_partition.sum()
+    log_partition = tensor.calibrated(calibration).log_partition.sum()
     (gradient,) = torch.autograd.grad(log_partition, close)
     assert gradient.numpy() == pytest.approx(array.calibrated(calibration).marginals, abs=1e-9)

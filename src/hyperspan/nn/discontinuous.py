@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -27,7 +26,6 @@ from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss, starts_of, with_margin
 from hyperspan.structures.mentions import Mention
 from hyperspan.structures.scores import DiscontinuousScores
-from hyperspan.structures.segmental_calibration import TypeCalibration
 
 
 class DiscontinuousScorer(Scorer):
@@ -90,16 +88,6 @@ class DiscontinuousScorer(Scorer):
 
     def add_discontinuous_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, open=scores.open + bias)
-
-    def calibrated(
-        self, scores: DiscontinuousScores, lengths: Sequence[int], calibration: TypeCalibration
-    ) -> DiscontinuousScores:
-        inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
-        scores = scores.map(lambda tensor: tensor * inverse)
-        found = self.distribution(scores, lengths).allowed_biases(calibration)
-        opening = found.opened(np.zeros(scores.open.shape))
-        present, opening = (scores.close.new_tensor(values) for values in (found.present, opening))
-        return replace(scores, present=scores.present + present, open=scores.open + opening)
 
     def distribution(self, scores: DiscontinuousScores, lengths: Sequence[int]) -> DiscontinuousHypergraph:
         return DiscontinuousHypergraph(scores, lengths, self.config.discontinuous.parts)

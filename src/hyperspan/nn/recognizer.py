@@ -90,9 +90,12 @@ class Recognizer(Model):
         calibration = self.config.calibration.of(self.labels, model.temperature)
         temperature = model.temperature if calibration is None else 1.0
         scores = self.biased(self(batch, temperature), temperature)
-        if calibration is not None:
-            scores = self.scorer.calibrated(scores, batch.lengths, TypeCalibration(*calibration))
-        return self.scorer.distribution(scores, batch.lengths)
+        if calibration is None:
+            return self.scorer.distribution(scores, batch.lengths)
+        by_type = TypeCalibration(*calibration)
+        inverse = scores.close.new_tensor(1.0 / by_type.temperatures)
+        tempered: Any = self.scorer.distribution(scores.map(lambda tensor: tensor * inverse), batch.lengths)
+        return tempered.calibrated(by_type)
 
     def biased(
         self,

@@ -17,7 +17,6 @@ from hyperspan.structures import Distribution
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
-from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.types import Sentence
 
 INITIAL_MENTION_BIAS = -3.0
@@ -58,10 +57,6 @@ class Scorer(nn.Module):
 
     def add_discontinuous_bias(self, scores: Any, bias: float) -> Any:
         """Add a bias to the score of every part that others follow; only if it finds `gaps`."""
-        raise NotImplementedError
-
-    def calibrated(self, scores: Any, lengths: Sequence[int], calibration: TypeCalibration) -> Any:
-        """Calibrate scores by type without changing the most probable sets; only if it `calibrates`."""
         raise NotImplementedError
 
     def weight_columns(self) -> list[WeightColumns]:

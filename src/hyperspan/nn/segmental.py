@@ -23,7 +23,6 @@ from hyperspan.structures import (
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
-from hyperspan.structures.segmental_calibration import TypeCalibration
 
 
 class SegmentalScorer(Scorer):
@@ -79,11 +78,6 @@ class SegmentalScorer(Scorer):
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)
-
-    def calibrated(self, scores: EdgeScores, lengths: Sequence[int], calibration: TypeCalibration) -> EdgeScores:
-        inverse = scores.close.new_tensor(1.0 / calibration.temperatures)
-        scores = scores.map(lambda tensor: tensor * inverse)
-        return calibration.apply(scores, lengths)[0]
 
     def distribution(self, scores: EdgeScores, lengths: Sequence[int]) -> SegmentalHypergraph:
         return SegmentalHypergraph(scores, lengths)

@@ -12,7 +12,6 @@ from hyperspan.kernels.encode import BESIDE, GapLimits, PartScores, ScoreArrays
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
 from hyperspan.structures.segmental import SegmentalHypergraph
-from hyperspan.structures.segmental_calibration import TypeCalibration
 
 ArrayDistribution = SegmentalHypergraph[np.ndarray] | DiscontinuousHypergraph[np.ndarray]
 
@@ -59,19 +58,10 @@ class SegmentalKind:
         return None
 
     def distribution(
-        self,
-        config: Config,
-        scores: ScoreArrays,
-        parts: PartScores | None,
-        lengths: Sequence[int],
-        calibration: TypeCalibration | None,
+        self, config: Config, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
     ) -> ArrayDistribution:
-        """The distribution that the scores define, calibrated if its spans are scored at the temperatures of types."""
-        edges = EdgeScores(*scores)
-        if calibration is None:
-            return SegmentalHypergraph(edges, lengths)
-        edges, best = calibration.apply(calibration.temper(edges), lengths)
-        return SegmentalHypergraph(edges, lengths, best)
+        """The distribution that the scores define."""
+        return SegmentalHypergraph(EdgeScores(*scores), lengths)
 
 
 class JointKind(SegmentalKind):
@@ -107,19 +97,10 @@ class DiscontinuousKind(SegmentalKind):
         return GapLimits(config.discontinuous.gap, config.discontinuous.later_width)
 
     def distribution(
-        self,
-        config: Config,
-        scores: ScoreArrays,
-        parts: PartScores | None,
-        lengths: Sequence[int],
-        calibration: TypeCalibration | None,
-    ) -> DiscontinuousHypergraph[np.ndarray]:
+        self, config: Config, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
+    ) -> ArrayDistribution:
         parts = PartScores(scores.close, scores.close, scores.close) if parts is None else parts  # of no words
-        found = DiscontinuousScores(*scores[:4], *parts)
-        if calibration is None:
-            return DiscontinuousHypergraph(found, lengths, config.discontinuous.parts)
-        found = calibration.temper(found)
-        return DiscontinuousHypergraph(found, lengths, config.discontinuous.parts).calibrated(calibration)
+        return DiscontinuousHypergraph(DiscontinuousScores(*scores[:4], *parts), lengths, config.discontinuous.parts)
 
 
 KINDS: dict[str, SegmentalKind] = {

@@ -150,7 +150,7 @@ class ArrayModel(InferenceModel):
         if not any(lengths):
             empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
             nothing = ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
-            return self.kind.distribution(self.config, nothing, None, lengths, None)
+            return self.kind.distribution(self.config, nothing, None, lengths)
         if choose("encoder", "cpu") != "c":
             raise InputError(
                 "this model was loaded for the C kernels, which are not allowed here; load it again where you force the reference"
@@ -162,7 +162,10 @@ class ArrayModel(InferenceModel):
         if self.config.model.mention_bias:
             bias = self.config.model.mention_bias / temperature
             scores = scores._replace(present=scores.present + bias)
-        return self.kind.distribution(self.config, scores, parts, lengths, self.calibration)
+        found = self.kind.distribution(self.config, scores, parts, lengths)
+        if self.calibration is None:
+            return found
+        return found.with_scores(self.calibration.temper(found.scores)).calibrated(self.calibration)
 
     def scores(
         self,

@@ -302,10 +302,9 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
         return allowed_biases(calibration, arrays.scores, menus, first.best().rows, self.lengths)
 
     def calibrated(self, calibration: TypeCalibration) -> Self:
-        """The calibrated distribution over arrays, with the same most probable sets; :meth:`allowed_biases` says what
-        must hold."""
+        """The calibrated distribution, with the same most probable sets; :meth:`allowed_biases` says what must hold."""
         found, scores = self.allowed_biases(calibration), self.scores
-        biased = scores.changed(present=scores.present + found.present, open=found.opened(scores.open))
+        biased = scores.changed(present=found.begun(scores.present), open=found.opened(scores.open))
         contiguous, longer = found.best
         best = with_discontinuous(Places(contiguous, np.zeros(len(contiguous))), longer, [0.0] * len(longer))
         return type(self)(biased, self.lengths, self.parts, best=best)

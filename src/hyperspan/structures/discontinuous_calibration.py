@@ -12,14 +12,15 @@ the most probable set stays the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hyperspan.kernels.numbers import placed, to_numpy
 from hyperspan.structures.gaps import Menus
 from hyperspan.structures.gaps_decoding import best_mentions
 from hyperspan.structures.mentions import AnyMention, parts_of
-from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Values
 from hyperspan.structures.segmental_calibration import KEPT, TypeCalibration, allowed_bias
 from hyperspan.structures.segmental_chains import Chains
 
@@ -43,13 +44,23 @@ class AllowedBiases(NamedTuple):
     """Their biases."""
     best: BestMentions
 
-    def opened(self, scores: np.ndarray) -> np.ndarray:
+    def begun(self, scores: Values) -> Values:
+        """(B, n, m): the scores `present` with their biases."""
+        return scores + _like(self.present, scores)
+
+    def opened(self, scores: Values) -> Values:
         """(B, n, c, m): the scores `open` with their biases."""
         if not self.open:
             return scores
-        found = scores + scores.dtype.type(self.open)
-        found[self.places] = scores[self.places] + self.values
+        found: Any = scores + float(self.open)
+        places = tuple(placed(one, scores) for one in self.places)
+        found[places] = scores[places] + _like(self.values, scores)
         return found
+
+
+def _like(values: np.ndarray, scores: Any) -> Any:
+    """Values with the number type of scores and, for tensors, on their device."""
+    return placed(values.astype(to_numpy(scores[:0]).dtype, copy=False), scores)
 
 
 def allowed_biases(

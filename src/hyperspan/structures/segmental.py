@@ -22,6 +22,7 @@ from hyperspan.structures.kbest import Mentions
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places
 from hyperspan.structures.scores import EdgeScores, Values, check_lengths, mean_scores
+from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.structures.segmental_chains import Chains
 from hyperspan.structures.units import AnySets, Given, Uniform, UnitProduct
 
@@ -62,6 +63,12 @@ class SegmentalHypergraph(UnitProduct[Values]):
 
     def with_scores(self, scores: Any, lengths: Sequence[int] | None = None) -> Self:
         return type(self)(scores, self.lengths if lengths is None else lengths)
+
+    def calibrated(self, calibration: TypeCalibration) -> Self:
+        """The calibrated distribution, with the same most probable sets; the scores must already be divided by the
+        temperatures."""
+        scores, best = calibration.apply(self.scores, self.lengths)
+        return type(self)(scores, self.lengths, best)
 
     # -- probabilities -----------------------------------------------------------------------------------------------
     # Nothing that depends on tensors is kept: each call sees the current scores and builds a fresh autograd graph.

@@ -12,7 +12,7 @@ distribution.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ KEPT = 0.1
 """The share of a lead that a bias must keep."""
 
 
-AnyScores = TypeVar("AnyScores", EdgeScores[np.ndarray], DiscontinuousScores[np.ndarray])
+AnyScores = TypeVar("AnyScores", bound="EdgeScores[Any] | DiscontinuousScores[Any]")
 
 
 class TypeCalibration:
