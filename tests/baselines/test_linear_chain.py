@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from torchcrf import CRF
 
 from hyperspan.baselines.linear_chain import (
     LinearChain,
-    TagChain,
     TagScores,
     legal_tags,
     linear_chain_hypergraph,
@@ -58,9 +56,7 @@ def test_legal_tag_sequences_and_flat_sets_are_one_to_one(n: int, m: int) -> Non
         tags
         for tags in itertools.product(range(4 * m + 1), repeat=n)
         if not tags
-        or (
-            legal.first[tags[0]] and legal.last[tags[-1]] and all(legal.step[a, b] for a, b in itertools.pairwise(tags))
-        )
+        or (legal[0, tags[0]] and legal[tags[-1], 0] and all(legal[a, b] for a, b in itertools.pairwise(tags)))
     ]
     sets = list(flat_sets(n, m, n))
     assert len(sequences) == len(sets) == len(set(sets))
@@ -77,17 +73,14 @@ def test_outermost_keeps_the_longest_from_left_to_right() -> None:
     assert outermost([]) == (frozenset(), frozenset())
 
 
-@pytest.mark.parametrize("legal_only", [False, True])
-def test_the_chain_agrees_with_pytorch_crf(legal_only: bool) -> None:
+def test_the_chain_agrees_with_pytorch_crf() -> None:
     """The same scores in another library: log-likelihoods, their gradients, and the best tags."""
     lengths, m = [7, 1, 4], 2
-    scores = tag_scores(len(lengths), 7, m, torch.float64, seed=2)
-    if legal_only:  # torchcrf knows no -inf: a very low score takes its place
-        legal, never = legal_tags(m), -1e6
-        names = legal._asdict()
-        scores = replace(
-            scores, **{n: getattr(scores, n).masked_fill(torch.from_numpy(~ok), never) for n, ok in names.items()}
-        )
+    scores, legal = tag_scores(len(lengths), 7, m, torch.float64, seed=2), torch.from_numpy(legal_tags(m))
+    # torchcrf knows no -inf: a very low score takes its place
+    step, first, last = scores.step, scores.first, scores.last
+    given = (step.masked_fill(~legal, -1e6), first.masked_fill(~legal[0], -1e6), last.masked_fill(~legal[:, 0], -1e6))
+    scores = TagScores(scores.emit, *given)
     tensors = [scores.emit, scores.step, scores.first, scores.last]
     for tensor in tensors:
         tensor.requires_grad_()
@@ -101,20 +94,20 @@ def test_the_chain_agrees_with_pytorch_crf(legal_only: bool) -> None:
     tags = [tags_of(mentions, length, m) for mentions, length in zip(sets, lengths, strict=True)]
     padded = torch.tensor([[*sequence, *[0] * (7 - len(sequence))] for sequence in tags])
     theirs = other(scores.emit, padded, mask=mask, reduction="none")
-    chain = TagChain(scores, lengths)
-    ours = LinearChain(scores, lengths).log_prob(sets) if legal_only else chain.score(tags) - chain.log_partition
+    chain = LinearChain(scores, lengths)
+    ours = chain.log_prob(sets)
     torch.testing.assert_close(ours, theirs)
     their_tensors = [scores.emit, other.transitions, other.start_transitions, other.end_transitions]
     expected = torch.autograd.grad(theirs.sum(), their_tensors)
     torch.testing.assert_close(torch.autograd.grad(ours.sum(), tensors), expected)
-    assert [list(tags) for tags in chain.argmax()] == other.decode(scores.emit, mask=mask)  # pyright: ignore[reportArgumentType]: any mask will do
+    best = other.decode(scores.emit, mask=mask)  # pyright: ignore[reportArgumentType]: any mask will do
+    assert chain.argmax() == [mentions_of_tags(tags) for tags in best]
 
 
 def test_marginals_add_up_to_the_tags() -> None:
     """Over all mentions around a word, and for beginnings alone, beyond what can be enumerated."""
     distribution = LinearChain(tag_scores(2, 20, 2, torch.float64, seed=4), [20, 13])
-    before, after = distribution.tag_chain.messages()
-    tags = (before + after - distribution.log_partition[:, None, None]).exp()
+    tags = distribution.steps.by_tag(distribution.exact_posteriors.view(21, -1, 2))[:-1].permute(2, 0, 1)
     marginals = distribution.marginals
     for sentence, length in enumerate(distribution.lengths):
         torch.testing.assert_close(
@@ -162,7 +155,6 @@ def test_a_temperature_is_that_of_every_score() -> None:
             "4 m \\+ 1",
         ),
         (lambda d: tags_of({(0, 2, 0), (1, 3, 0)}, 3, 1), "do not overlap"),
-        (lambda d: d.tag_chain.score([(0,), (0,)]), "expected \\[4, 3\\] tags, got \\[1, 1\\]"),
     ],
 )
 def test_mistakes_are_explained(call: Callable[[LinearChain], object], message: str) -> None:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from torch.func import vmap
 
-from hyperspan.baselines.linear_chain import LinearChain, TagChain, TagScores, outermost, tags_of
+from hyperspan.baselines.linear_chain import LinearChain, TagScores, outermost, tags_of
 from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.kernels.numbers import MINUS_INFINITY
@@ -101,29 +100,18 @@ class CascadedChains(Distribution):
     def log_prob(self, mention_sets: MentionSets) -> Tensor:
         """(B,): the log-probability of one mention set per sentence; -inf if mentions of one type overlap."""
         sets = check_mentions(mention_sets, self.lengths, self.types)
-        result = self.log_partition
-        known: dict[int, list[MentionSet]] = {}
-        chains: list[TagChain] = []
-        for kind in self.order:
-            own = [outermost((s, e, 0) for s, e, k in mentions if k == kind) for mentions in sets]
-            chain = self._chain(kind, known).tag_chain
-            known[kind] = [chosen for chosen, _ in own]
-            tags = [tags_of(chosen, length, 1) for chosen, length in zip(known[kind], self.lengths, strict=True)]
-            overlapping = torch.tensor([bool(dropped) for _, dropped in own], device=result.device)
-            result = result + chain.score(tags).masked_fill(overlapping, MINUS_INFINITY)
-            chains.append(chain)
-        return (result - self._log_partitions(chains)).clamp(max=0.0)
-
-    def _log_partitions(self, chains: Sequence[TagChain]) -> Tensor:
-        """(B,): the log-partitions of some chains, added up; all chains take their steps together."""
-        if not chains:
+        if not self.types:
             return self.log_partition
-        names = ("emit", "step", "first", "last")
-        stacked = [torch.stack([getattr(chain.scores, name) for chain in chains]) for name in names]
-        return vmap(self._log_partition_of)(*stacked).sum(0)
-
-    def _log_partition_of(self, emit: Tensor, step: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        return TagChain(TagScores(emit, step, first, last), self.lengths).log_partition
+        known: dict[int, list[MentionSet]] = {}
+        chains: list[LinearChain] = []
+        wanted: list[MentionSet] = []
+        for kind in self.order:
+            own = [frozenset((start, end, 0) for start, end, k in mentions if k == kind) for mentions in sets]
+            chains.append(self._chain(kind, known))
+            known[kind] = [outermost(mentions)[0] for mentions in own]
+            wanted += own
+        together = LinearChain(_side_by_side([chain.scores for chain in chains]), self.lengths * self.types)
+        return together.log_prob(wanted).view(self.types, -1).sum(0)
 
     def _chain(self, kind: int, known: dict[int, list[MentionSet]]) -> LinearChain:
         """The chain of a type, given the mentions (with type 0) of earlier types."""
@@ -227,6 +215,16 @@ class CascadedChains(Distribution):
         if not self.exact_marginals:
             raise self._not_supported("entropy")
         return sum((chain.entropy for _, chain, _ in self._best()), start=self.log_partition)
+
+
+def _side_by_side(chains: Sequence[TagScores]) -> TagScores:
+    """One batch of all sentences of some chains."""
+    tensors = [chain.tensors() for chain in chains]
+    weights = {
+        name: torch.stack([one[name] for one in tensors]).repeat_interleave(len(chains[0].emit), 0)
+        for name in ("step", "first", "last")
+    }
+    return TagScores(torch.cat([one["emit"] for one in tensors]), **weights)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ t tags.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,24 +21,12 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
-from hyperspan.kernels.numbers import MINUS_INFINITY, finite, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
-from hyperspan.structures import Distribution, Mention, MentionSet
-from hyperspan.structures.common import (
-    ScoreTensors,
-    check_count,
-    check_no_nan,
-    check_possible,
-    check_scores,
-    draw,
-    entropy_term,
-    in_sentence,
-    largest,
-    log_probability,
-    portions,
-)
-from hyperspan.structures.graphs import Hyperedge, Hypergraph
-from hyperspan.structures.mentions import MentionSets, check_mentions
+from hyperspan.structures import Mention, MentionSet
+from hyperspan.structures.common import ScoreTensors, check_scores
+from hyperspan.structures.graphs import Graph, GraphDistribution, Hyperedge, Hypergraph, stretches
+from hyperspan.structures.mentions import check_mentions
 from hyperspan.structures.scores import check_lengths
 
 # -- tags of words -----------------------------------------------------------------------------------------------------
@@ -98,22 +86,15 @@ def outermost(mentions: Iterable[Mention]) -> tuple[MentionSet, MentionSet]:
     return frozenset(kept), frozenset(pool.difference(kept))
 
 
-class LegalTags(NamedTuple):
-    """The tag sequences that are mention sets: every mention that begins continues with its type until it ends."""
-
-    step: np.ndarray  # (t, t): whether the second may follow the first
-    first: np.ndarray  # (t,): whether a sentence may begin with it
-    last: np.ndarray  # (t,): whether a sentence may end with it
-
-
-def legal_tags(types: int) -> LegalTags:
-    """The rules of the tags of `types` types."""
+def legal_tags(types: int) -> np.ndarray:
+    """(t, t): whether a tag may follow another one: every mention that begins continues with its type until it ends. A
+    sentence begins with what may follow the outside tag, and ends with what this may follow."""
     tags = np.arange(4 * types + 1)
     place, kind = tags % 4, (tags - 1) // 4  # modulo 4, outside is as good as a unit
     first = (place == BEGIN) | (place == UNIT % 4)
     last = (place == LAST) | (place == UNIT % 4)
     goes_on = (kind[:, None] == kind) & ~first
-    return LegalTags(np.where(last[:, None], first, goes_on), first, last)
+    return np.where(last[:, None], first, goes_on)
 
 
 # -- a first-order chain of tags ---------------------------------------------------------------------------------------
@@ -132,6 +113,7 @@ class TagScores(ScoreTensors):
     ``last``      (t,)          the sentence ends with this tag
     ============  ============  ====================================
 
+    Sentences may have `step`, `first` and `last` of their own: (B, t, t) and (B, t).
     Entries of `emit` beyond a sentence are padding: they may hold anything. A score of -inf makes its choice
     impossible.
     """
@@ -144,8 +126,9 @@ class TagScores(ScoreTensors):
     def __post_init__(self) -> None:
         if self.emit.dim() != 3 or self.emit.shape[2] < 1:
             raise ValueError(f"expected emit of shape (B, n, t) with t >= 1 tags, got {tuple(self.emit.shape)}")
-        tags = self.emit.shape[2]
-        shapes = {"emit": tuple(self.emit.shape), "step": (tags, tags), "first": (tags,), "last": (tags,)}
+        batch, n, tags = self.emit.shape
+        own = (batch,) if self.step.dim() > 2 else ()
+        shapes = {"emit": (batch, n, tags), "step": (*own, tags, tags), "first": (*own, tags), "last": (*own, tags)}
         check_scores(self.tensors(), shapes)
 
     @property
@@ -154,192 +137,74 @@ class TagScores(ScoreTensors):
         return self.emit.shape[2]
 
 
-class TagChain:
-    """A distribution over the tag sequences of each sentence of a padded batch: p(tags) ∝ exp(score).
+class TagSteps:
+    """The steps from tag to tag along a sentence, as a graph. Before the first word and after the last one stands
+    tag 0.
 
-    The empty sentence has one sequence, the empty one. Padding has no effect.
-
-    >>> scores = TagScores(torch.zeros(1, 3, 2), torch.tensor([[0.0, 0.0], [0.0, -torch.inf]]), *torch.zeros(2, 2))
-    >>> chain = TagChain(scores, lengths=[3])
-    >>> chain.log_partition.exp()  # of eight sequences, three have two ones in a row
-    tensor([5.])
-    >>> chain.argmax()
-    [(0, 0, 0)]
+    A hyperpath takes n + 1 steps. The score of a step includes that of the tag that it leads to.
     """
 
-    def __init__(self, scores: TagScores, lengths: Tensor | Sequence[int]):
-        batch, n, _ = scores.emit.shape
-        self.scores = scores
-        self.lengths = check_lengths(lengths, batch, n)
+    def __init__(self, legal: np.ndarray):
+        self.before, self.after = legal.nonzero()  # (steps,) each: their tags
+        self.number = np.zeros(legal.shape, dtype=np.int64)
+        self.number[legal] = np.arange(len(self.before))
+        self.legal = legal
+        self.graph = lru_cache(maxsize=64)(self._graph)
+        """The graph of a sentence of n words."""
 
-    # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is cached, as in SegmentalHypergraph.
+    def _graph(self, n: int) -> Graph:
+        graph = Graph(step=(n + 1, len(self.before)))
+        following = np.full(len(self.legal), graph.nowhere)
+        following[OUTSIDE] = graph.end
+        for place in reversed(range(n + 1)):
+            tails = np.where(self.legal, following, graph.nowhere)
+            slots = graph.slots["step"][place][self.number]
+            following = graph.add(tails, slots, position=place - 1, tag=np.arange(len(tails)))
+        return graph.finish(following[OUTSIDE])
 
-    @property
-    def _sizes(self) -> Tensor:
-        return torch.tensor(self.lengths, dtype=torch.long, device=self.scores.emit.device)
+    def scores(self, scores: TagScores, lengths: Sequence[int]) -> Tensor:
+        """((n + 1) steps, B): the scores of all steps; in padding, from tag 0 to tag 0, 0."""
+        (_, n, _), device = scores.emit.shape, scores.emit.device
+        before, after = (torch.from_numpy(tags).to(device) for tags in (self.before, self.after))
+        place = torch.arange(n + 1, device=device)[:, None]
+        left = torch.tensor(lengths, device=device)[:, None, None] - place  # (B, n + 1, 1): words to come
+        step = torch.where(place == 0, scores.first[..., None, after], scores.step[..., before, after].unsqueeze(-2))
+        last = scores.last[..., None, before].masked_fill(after != OUTSIDE, MINUS_INFINITY)
+        beyond = scores.emit.new_zeros(len(before)).masked_fill(
+            (before != OUTSIDE) | (after != OUTSIDE), MINUS_INFINITY
+        )
+        inside = pad(scores.emit, (0, 0, 0, 1)).index_select(2, after) + step  # (B, n + 1, steps)
+        ended = torch.where((left == 0) & (place > 0), last, beyond)
+        return torch.where(left > 0, inside, ended).flatten(1).T.contiguous()
 
-    @property
-    def _alive(self) -> Tensor:
-        """(B, n, 1): which positions are in their sentence."""
-        emit = self.scores.emit
-        return in_sentence(self.lengths, emit.shape[1], emit.device).unsqueeze(-1)
+    def slots_of(self, tags: np.ndarray) -> np.ndarray:
+        """(B, n) -> (B, n + 1): the steps of tag sequences, which have tag 0 in padding."""
+        tags = np.pad(tags, ((0, 0), (1, 1)))
+        places = np.arange(tags.shape[1] - 1) * len(self.before)
+        return self.number[tags[:, :-1], tags[:, 1:]] + places
 
-    @property
-    def _emit(self) -> list[Tensor]:
-        """The scores of each position, (B, t), 0 in padding; there is always a first position, if only of padding."""
-        emit = self.scores.emit
-        if not emit.shape[1]:
-            return [emit.new_zeros(len(emit), self.scores.tags)]
-        return list(emit.masked_fill(~self._alive, 0.0).unbind(1))
+    def by_tag(self, steps: Tensor) -> Tensor:
+        """(places, steps, B) -> (places, t, B): the probabilities of tags, from those of the steps that lead to
+        them."""
+        tags = steps.new_zeros(len(steps), len(self.legal), steps.shape[2])
+        return tags.index_add(1, torch.from_numpy(self.after).to(steps.device), steps)
 
-    def _before(self) -> list[Tensor]:
-        """(B, t) per position: the log-sum over all paths to each tag, including the tag's score."""
-        begin, *rest = self._emit
-        before = [begin + self.scores.first]
-        for emit in rest:
-            before.append(log_sum(before[-1][:, :, None] + self.scores.step, 1) + emit)
-        return before
-
-    def _after(self) -> list[Tensor]:
-        """(B, t) per position: the log-sum over all continuations after each tag."""
-        emit, alive, last = self._emit, self._alive, self.scores.last
-        after = [last.expand_as(emit[0])]
-        for position in range(len(emit) - 1, 0, -1):
-            further = log_sum(self.scores.step + (emit[position] + after[-1])[:, None], 2)
-            after.append(torch.where(alive[:, position], further, last))
-        return after[::-1]
-
-    def messages(self) -> tuple[Tensor, Tensor]:
-        """(B, n, t) each: the forward messages, including the tag's score, and the backward messages.
-
-        Their sum minus `log_partition` is the log-probability of the tag. In padding they are meaningless, but never
-        NaN.
-        """
-        n = self.scores.emit.shape[1]
-        before, after = (torch.stack(messages, dim=1)[:, :n] for messages in (self._before(), self._after()))
-        return before, after
-
-    @property
-    def log_partition(self) -> Tensor:
-        """(B,): the logarithm of the sum of exp(score) over all sequences."""
-        sizes = self._sizes
-        final = (sizes - 1).clamp(min=0)[:, None, None].expand(-1, 1, self.scores.tags)
-        total = log_sum(torch.stack(self._before(), dim=1).gather(1, final)[:, 0] + self.scores.last, 1)
-        return total.masked_fill(sizes == 0, 0.0)
-
-    def score(self, tags: Sequence[Sequence[int]]) -> Tensor:
-        """(B,): the score of one sequence per sentence."""
-        if [len(sequence) for sequence in tags] != self.lengths:
-            raise ValueError(f"expected {self.lengths} tags, got {[len(sequence) for sequence in tags]}")
-        scores, (batch, n, _) = self.scores, self.scores.emit.shape
-        if not n:
-            return scores.emit.new_zeros(batch)
-        padded = [[*sequence, *[0] * (n - len(sequence))] for sequence in tags]
-        chosen = torch.tensor(padded, dtype=torch.long, device=scores.emit.device).view(batch, n)
-        own = scores.emit.gather(2, chosen[..., None])  # (B, n, 1)
-        steps = scores.step[chosen[:, :-1], chosen[:, 1:]]  # (B, n - 1)
-        total = own.masked_fill(~self._alive, 0.0).sum((1, 2))
-        total = total + steps.masked_fill(~self._alive[:, 1:, 0], 0.0).sum(1)
-        end = chosen.gather(1, (self._sizes - 1).clamp(min=0)[:, None])[:, 0]
-        return total + (scores.first[chosen[:, 0]] + scores.last[end]).masked_fill(self._sizes == 0, 0.0)
-
-    @property
-    def entropy(self) -> Tensor:
-        """(B,): the entropy of the distribution over sequences, in nats.
-
-        The entropy of the first tag, plus the expected entropy of each next tag given the previous one. This sum has no
-        cancellation, unlike log_partition minus the expected score.
-        """
-        emit, alive, after = self._emit, self._alive, self._after()
-        rest = torch.zeros_like(emit[0])  # (B, t): the entropy of all that follows each tag
-        for position in range(len(emit) - 1, 0, -1):
-            ways = self.scores.step + (emit[position] + after[position])[:, None]  # (B, t, t)
-            rest = torch.where(alive[:, position], _entropy(ways, rest[:, None]), rest)
-        begin = emit[0] + self.scores.first + after[0]
-        return _entropy(begin, rest).masked_fill(self._sizes == 0, 0.0)
-
-    # -- decoding -------------------------------------------------------------------------------------------------
-
-    @torch.no_grad()
-    def argmax(self) -> list[Tags]:
-        """The best sequence of each sentence. Ties go to the smallest last tag, then the smallest tag before it, and so
-        on."""
-        values, tags = self._best(1)
-        check_possible(values[:, 0])
-        rows = tags[:, 0].tolist()
-        return [tuple(row[:length]) for row, length in zip(rows, self.lengths, strict=True)]
-
-    @torch.no_grad()
-    def topk(self, k: int) -> list[list[tuple[Tags, float]]]:
-        """The k best sequences of each sentence with their scores, best first; fewer where fewer are possible.
-
-        The scores are added up in float64. Takes O(k n t²).
-        """
-        check_count(k)
-        k = min(k, self.scores.tags ** max(self.lengths, default=0))
-        if k == 0:
-            return [[] for _ in self.lengths]
-        exact = self.scores.in_float64()
-        result: list[list[tuple[Tags, float]]] = []
-        for some in portions(len(self.lengths), k * exact.tags**2):
-            lengths = self.lengths[some]
-            values, tags = TagChain(replace(exact, emit=exact.emit[some]), lengths)._best(k)
-            check_no_nan(values[:, 0])
-            for length, scores, rows in zip(lengths, values.tolist(), tags.tolist(), strict=True):
-                ranked = zip(rows, scores, strict=True)
-                result.append([(tuple(row[:length]), score) for row, score in ranked if score > MINUS_INFINITY])
-        return result
-
-    def _best(self, k: int) -> tuple[Tensor, Tensor]:
-        """The k best sequences: scores (B, k), -inf where there are fewer, and tags (B, k, n)."""
-        scores, emit, alive = self.scores, self._emit, self._alive
-        batch, t = emit[0].shape
-        best = emit[0].new_full((batch, t, k), MINUS_INFINITY)  # the k best paths to each tag
-        best[:, :, 0] = emit[0] + scores.first
-        stay = torch.arange(t * k, device=best.device).view(t, k)
-        came_from: list[Tensor] = []  # (B, t * k) per position: tag * k + rank of the previous path
-        for position in range(1, len(emit)):
-            ways = best[..., None] + scores.step[:, None]  # (B, t, k, t): from tag and way to tag
-            value, source = largest(ways.flatten(1, 2), k)  # (B, k, t)
-            here = alive[:, position, :, None]
-            best = torch.where(here, value.transpose(1, 2) + emit[position][..., None], best)
-            came_from.append(torch.where(here, source.transpose(1, 2), stay).flatten(1))
-        value, place = largest((best + scores.last[:, None]).flatten(1), k)  # (B, k)
-        places = [place]
-        for source in reversed(came_from):
-            places.append(source.gather(1, places[-1]))
-        empty = value.new_full((k,), MINUS_INFINITY)
-        empty[0] = 0.0
-        value = torch.where((self._sizes == 0)[:, None], empty, value)
-        return value, torch.stack(places[::-1], dim=2) // k
-
-    @torch.no_grad()
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[Tags]]:
-        """k independent, exact samples of each sentence's sequence."""
-        check_count(k)
-        exact = TagChain(self.scores.in_float64(), self.lengths)
-        emit, after, step = exact._emit, exact._after(), exact.scores.step
-        begin = emit[0] + exact.scores.first + after[0]
-        check_possible(log_sum(begin, 1).masked_fill(exact._sizes == 0, 0.0))
-        drawn = [draw(begin, k, generator)]  # (B, k) per position
-        for position in range(1, len(emit)):
-            choices = step[drawn[-1]] + (emit[position] + after[position])[:, None]  # (B, k, t)
-            drawn.append(draw(choices, 1, generator)[..., 0])
-        rows = torch.stack(drawn, dim=2).tolist()
-        return [[tuple(row[:length]) for row in of_one] for of_one, length in zip(rows, self.lengths, strict=True)]
+    def tags_of(self, slots: Sequence[int]) -> Tags:
+        """The tags that the steps of a hyperpath lead to."""
+        steps = np.array(slots[:-1], dtype=np.int64) % len(self.before)
+        return tuple(self.after[steps].tolist())
 
 
-def _entropy(log_weights: Tensor, rest: Tensor) -> Tensor:
-    """(..., choices) -> (...): the entropy of a choice plus the expected entropy `rest` of what follows."""
-    log_probabilities = log_weights - finite(log_sum(log_weights, -1)).unsqueeze(-1)
-    return (entropy_term(log_probabilities) + log_probabilities.exp() * rest).sum(-1)
+@cache
+def steps_of(types: int) -> TagSteps:
+    """The steps of tag sequences that are mention sets."""
+    return TagSteps(legal_tags(types))
 
 
 # -- the distribution --------------------------------------------------------------------------------------------------
 
 
-class LinearChain(Distribution):
+class LinearChain(GraphDistribution):
     """A distribution over the sets of non-overlapping mentions of each sentence of a padded batch: p(set) ∝ exp(score).
 
     Tag 0 is outside; the tags of type k are 4 k + 1 (begin), 4 k + 2 (inside), 4 k + 3 (last) and 4 k + 4 (unit).
@@ -365,94 +230,52 @@ class LinearChain(Distribution):
         if max_width is not None and max_width < 1:
             raise ValueError(f"expected max_width >= 1, got {max_width}")
         self.scores = scores
-        self.lengths = TagChain(scores, lengths).lengths
-        self.max_width = max(scores.emit.shape[1], 1) if max_width is None else max_width
-        self.types = scores.tags // 4
+        (batch, n, _), types = scores.emit.shape, scores.tags // 4
+        self.steps = steps_of(types)
+        width = max(n, 1) if max_width is None else max_width
+        super().__init__(self.steps.graph(n), check_lengths(lengths, batch, n), types, width)
 
-    # -- probabilities --------------------------------------------------------------------------------------------
-    # Nothing that depends on the scores is cached, as in SegmentalHypergraph.
+    def slot_scores(self) -> Tensor:
+        return self.steps.scores(self.scores, self.lengths)
 
-    @property
-    def tag_chain(self) -> TagChain:
-        """The tag chain, restricted to sequences that encode a mention set."""
-        scores, legal = self.scores, legal_tags(self.types)
-        kept = (
-            getattr(scores, name).masked_fill(torch.from_numpy(~allowed).to(scores.emit.device), MINUS_INFINITY)
-            for name, allowed in legal._asdict().items()
-        )
-        return TagChain(TagScores(scores.emit, *kept), self.lengths)
+    def exact_scores(self) -> Tensor:
+        return self.steps.scores(self.scores.in_float64(), self.lengths)
 
-    @property
-    def log_partition(self) -> Tensor:
-        return self.tag_chain.log_partition
+    def read(self, slots: Sequence[int]) -> MentionSet:
+        return mentions_of_tags(self.steps.tags_of(slots))
 
-    def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of one mention set per sentence; -inf for a set with mentions that overlap."""
-        wanted = check_mentions(mention_sets, self.lengths, self.types)
-        chosen, dropped = zip(*map(outermost, wanted), strict=True) if wanted else ((), ())
-        tags = [tags_of(mentions, length, self.types) for mentions, length in zip(chosen, self.lengths, strict=True)]
-        chain = self.tag_chain
-        return log_probability(chain.score(tags), chain.log_partition, map(bool, dropped))
+    def slots_of(self, sets: Sequence[set[Mention]]) -> list[list[int] | None]:
+        tags = np.zeros(self.scores.emit.shape[:2], dtype=np.int64)
+        chosen = [outermost(mentions) for mentions in sets]
+        for row, length, (kept, _) in zip(tags, self.lengths, chosen, strict=True):
+            row[:length] = tags_of(kept, length, self.types)
+        slots = self.steps.slots_of(tags).tolist()
+        return [None if dropped else taken for taken, (_, dropped) in zip(slots, chosen, strict=True)]
 
     @property
     def marginals(self) -> Tensor:
-        chain, c = self.tag_chain, self.max_width
-        step, (batch, n, _), m = chain.scores.step, self.scores.emit.shape, self.types
-        before, after = chain.messages()  # (B, n, t)
-        padding = ~in_sentence(self.lengths, n, step.device).unsqueeze(-1)  # (B, n, 1)
-        emit = self.scores.emit.masked_fill(padding, MINUS_INFINITY)
-        unit = (before + after).masked_fill(padding, MINUS_INFINITY)[..., UNIT::4]  # (B, n, m)
-        last = (emit + after)[..., LAST::4]  # (B, n, m): that a mention ends here, and all that follows
-        kinds = torch.arange(m, device=step.device) * 4
-        begin_inside, inside_inside, inside_last, begin_last = (
-            step[kinds + tag, kinds + following]  # (m,)
-            for tag, following in ((BEGIN, INSIDE), (INSIDE, INSIDE), (INSIDE, LAST), (BEGIN, LAST))
-        )
-        inner = max(c - 2, 0)  # the most words between the first and the last
-        nearest = torch.arange(inner, device=step.device)[:, None] == 0
-        steps = torch.where(nearest, begin_inside, inside_inside)  # (c - 2, m): to each of them
-        between = (_words_after(emit[..., INSIDE::4], inner) + steps).cumsum(2) + inside_last  # (B, n, c - 2, m)
-        between = torch.cat([begin_last.expand(batch, n, 1, m), between], dim=2)[:, :, : c - 1]  # (B, n, c - 1, m)
-        longer = before[:, :, None, BEGIN::4] + between + _words_after(last, c - 1)
-        total = finite(chain.log_partition)[:, None, None, None]
+        """(B, n, c, m): the probability of the mention from i to i + w inclusive of type k; 0 in padding. It begins at
+        i, and then takes step after step, each with its probability given those before."""
+        n, count = self.scores.emit.shape[1], len(self.lengths)
+        steps = self.exact_posteriors.view(n + 1, len(self.steps.before), count)
+        steps = torch.cat([steps, steps.new_zeros(1, *steps.shape[1:])])  # (n + 2, steps, B)
+        tags, kinds = self.steps.by_tag(steps), np.arange(self.types) * 4
+
+        def between(tag: int, following: int) -> Tensor:
+            """(n + 2, m, B): the probability of the step from one tag to another of the same type."""
+            return steps[:, self.steps.number[kinds + tag, kinds + following]]
+
+        inside = tags[1:-1, INSIDE::4]
+        inside = inside.masked_fill(inside == 0, 1.0)
+        goes_on, ends = (between(INSIDE, tag)[2:] / inside for tag in (INSIDE, LAST))
+        longer = stretches(between(BEGIN, INSIDE)[1:-1], goes_on, ends, max(self.max_width - 2, 0))
+        short = torch.stack([tags[:-2, UNIT::4], between(BEGIN, LAST)[1:-1]], dim=-1)  # (n, m, B, 2)
+        found = torch.cat([short, longer], dim=-1)
         # Rounding may put an almost certain mention slightly above 1.
-        return (torch.cat([unit[:, :, None], longer], dim=2) - total).exp().clamp(max=1.0)
-
-    @property
-    def entropy(self) -> Tensor:
-        return self.tag_chain.entropy
-
-    # -- decoding -------------------------------------------------------------------------------------------------
-
-    def argmax(self) -> list[MentionSet]:
-        """The most probable set of each sentence; ties go to the outside tag."""
-        return [mentions_of_tags(tags) for tags in self.tag_chain.argmax()]
-
-    @torch.no_grad()
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
-        """The k most probable sets of each sentence with their log-probabilities, best first; fewer when fewer exist.
-
-        >>> scores = TagScores(torch.tensor([[[1.0, 0.0, 0.0, 0.0, 0.0]]]), torch.zeros(5, 5), *torch.zeros(2, 5))
-        >>> LinearChain(scores, [1]).topk(3)
-        [[(frozenset(), -0.3132616875182228), (frozenset({(0, 1, 0)}), -1.3132616875182228)]]
-        """
-        chain = self.tag_chain
-        totals = TagChain(chain.scores.in_float64(), self.lengths).log_partition.tolist()
-        return [
-            [(mentions_of_tags(tags), min(score - total, 0.0)) for tags, score in ranked]
-            for ranked, total in zip(chain.topk(k), totals, strict=True)
-        ]
-
-    def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
-        return [[mentions_of_tags(tags) for tags in drawn] for drawn in self.tag_chain.sample(k, generator)]
+        return found[..., : self.max_width].clamp(max=1.0).permute(2, 0, 3, 1).to(self.scores.emit)
 
 
-def _words_after(tensor: Tensor, count: int) -> Tensor:
-    """(B, n, m) -> (B, n, count, m): for each word, the entries of the words after it; -inf beyond the last."""
-    return pad(tensor, (0, 0, 0, count), value=MINUS_INFINITY).unfold(1, count, 1)[:, 1:].transpose(2, 3)
-
-
-# -- the explicit hypergraph, for inspection and for testing the fast version ------------------------------------------
+# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
 
 
 class TagNode(NamedTuple):
@@ -470,22 +293,8 @@ def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[Ta
     >>> sorted(map(sorted, map(linear_chain_mentions, hyperpaths(linear_chain_hypergraph(2, types=1)))))
     [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
     """
-    legal = legal_tags(types if isinstance(types, int) else len(types))
-    follows, closes = legal.step.tolist(), legal.last.tolist()
-    # A node without outgoing edges counts as an end, so there is none for a mention left open at the last word.
-    words = [
-        [TagNode(position, tag) for tag, closed in enumerate(closes) if closed or position < n - 1]
-        for position in range(n)
-    ]
-    return Hypergraph(
-        TagNode(-1),
-        [
-            Hyperedge(node, (following,))
-            for level, next_level in itertools.pairwise([[TagNode(-1)], *words, [TagNode(n)]])
-            for node, following in itertools.product(level, next_level)
-            if follows[node.tag][following.tag]
-        ],
-    )
+    graph = steps_of(types if isinstance(types, int) else len(types)).graph(n)
+    return graph.spelled_out(TagNode, end=TagNode(n))
 
 
 def linear_chain_mentions(path: Iterable[Hyperedge[TagNode]]) -> MentionSet:

@@ -1,8 +1,8 @@
-"""Helpers that structures share: input checks, and sums, draws and rankings in log space that handle -inf."""
+"""Helpers that structures share: input checks, and log-probabilities and draws that handle -inf."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -12,9 +12,6 @@ from hyperspan.kernels.numbers import in_float64 as in_float64
 from hyperspan.structures.scores import Scores as ScoreTensors  # noqa: F401
 from hyperspan.structures.scores import check_scores as check_scores
 from hyperspan.structures.units import check_count as check_count
-
-PORTION_OF_WAYS = 2**22
-"""The most alternatives that `topk` compares at one place; it batches as many sentences as that allows."""
 
 
 def check_possible(value: Tensor) -> None:
@@ -41,24 +38,6 @@ def log_probability(score: Tensor, log_partition: Tensor, impossible: Iterable[b
 def in_sentence(lengths: Sequence[int], n: int, device: torch.device) -> Tensor:
     """(B, n): which words are in their sentence; the others are padding."""
     return torch.arange(n, device=device) < torch.tensor(lengths, dtype=torch.long, device=device)[:, None]
-
-
-def portions(count: int, ways: int) -> Iterator[slice]:
-    """Slices of sentences to process together, where `ways` alternatives are compared at one place of each sentence."""
-    size = max(1, PORTION_OF_WAYS // ways)
-    return (slice(begin, begin + size) for begin in range(0, count, size))
-
-
-def entropy_term(log_probabilities: Tensor) -> Tensor:
-    """-p log p, and 0 with gradient 0 where p is 0."""
-    probabilities = log_probabilities.exp()
-    return -probabilities * log_probabilities.masked_fill(probabilities == 0, 0.0)
-
-
-def largest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest along dimension 1, with indices; for k = 1 the first among ties, which torch.topk does not
-    guarantee."""
-    return values.max(1, keepdim=True) if k == 1 else values.topk(k, dim=1)
 
 
 def draw(log_weights: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:

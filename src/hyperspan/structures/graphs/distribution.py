@@ -51,6 +51,10 @@ class GraphDistribution(Distribution):
     def slot_scores(self) -> Tensor:
         """(scores, B): the scores of the graph, where padding has one way, of score 0."""
 
+    def exact_scores(self) -> Tensor:
+        """The same in float64; one that adds up scores adds them in float64, too."""
+        return in_float64(self.slot_scores())
+
     @abstractmethod
     def read(self, slots: Sequence[int]) -> MentionSet:
         """The mentions of the hyperpath that takes these scores."""
@@ -82,27 +86,23 @@ class GraphDistribution(Distribution):
     def exact_posteriors(self) -> Tensor:
         """(scores, B): how often a hyperpath takes each score, on average; in float64, where large scores leave enough
         digits."""
-        return posteriors(self.graph, in_float64(self.slot_scores()))
+        return posteriors(self.graph, self.exact_scores())
 
     @property
     def entropy(self) -> Tensor:
         # log Z minus the expected score; in float64, as the two nearly cancel for large scores.
-        scores = self.slot_scores()
-        exact = in_float64(scores)
+        exact = self.exact_scores()
         expected = posteriors(self.graph, exact)
         used = expected * exact.masked_fill(expected == 0, 0.0)
         entropy = finite(log_partition(self.graph, exact).sum(0)) - used.sum(0)
-        return entropy.clamp(min=0.0).to(scores)
+        return entropy.clamp(min=0.0).to(self.slot_scores())
 
     # -- decoding -----------------------------------------------------------------------------------------------------
-
-    def _exact(self) -> np.ndarray:
-        return in_float64(self.slot_scores().detach()).numpy(force=True)
 
     @torch.no_grad()
     def argmax(self) -> list[MentionSet]:
         """The most probable set of each sentence; ties go to the first edge."""
-        values = Values(self.graph, self._exact(), highest)
+        values = Values(self.graph, self.exact_scores().numpy(force=True), highest)
         _check(values.totals)
         return [self.read(values.best(sentence)) for sentence in range(len(self.lengths))]
 
@@ -111,7 +111,7 @@ class GraphDistribution(Distribution):
         """The k most probable sets of each sentence with their log-probabilities, best first; fewer where fewer
         exist."""
         check_count(k)
-        scores = self._exact()
+        scores = self.exact_scores().numpy(force=True)
         totals = Values(self.graph, scores, log_sum).totals
         check_no_nan(torch.from_numpy(totals))
         values = Values(self.graph, scores, highest)
@@ -123,7 +123,7 @@ class GraphDistribution(Distribution):
     @torch.no_grad()
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         check_count(k)
-        values = Values(self.graph, self._exact(), log_sum)
+        values = Values(self.graph, self.exact_scores().numpy(force=True), log_sum)
         _check(values.totals)
         numbers = _uniform(generator)
         return [

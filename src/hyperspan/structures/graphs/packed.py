@@ -91,7 +91,8 @@ class Graph:
         if not possible.all():
             first = np.argsort(~possible, axis=1, kind="stable")[:, : max(counts.max(initial=0), 1)]
             columns = [np.take_along_axis(column, first, 1) for column in columns]
-            columns[0][~np.take_along_axis(possible, first, 1)] = self.nowhere
+            left_out = ~np.take_along_axis(possible, first, 1)
+            columns[0][left_out], columns[2][left_out] = self.nowhere, self.nothing
         rows, ways = columns[0].shape
         heads, edges = slice(self.nodes, self.nodes + rows), slice(self.edges, self.edges + rows * ways)
         for column, added in zip(self._columns, columns, strict=True):
