@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from experiments import result as results
 from experiments.cli import make_command
 from hyperspan.errors import HyperspanError
 from tests.experiments.support import paper, study
+from tests.support.process import call
 
 
 def test_a_benchmark_says_what_it_measures_and_that_it_takes_time(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,9 +32,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def answer(*arguments: str, prelude: str = "") -> CompletedProcess[str]:
-    """What `python -m` with these arguments answers in the repository."""
+    """What `python -m` with these arguments answers in the repository, in a process of its own."""
     code = f"import runpy, sys; {prelude}\nsys.argv = {[*arguments]!r}; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def answer_here(*arguments: str) -> CompletedProcess[str]:
+    """The same in this process, which has imported what experiments import."""
+    return call(*arguments, main=_run_module)
+
+
+def _run_module(arguments: tuple[str, ...]) -> None:
+    sys.argv = [*arguments]
+    sys.modules.pop(f"{arguments[0]}.__main__", None)  # or runpy warns that it was imported already
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 
 
 def test_experiments_have_help_of_their_own() -> None:
@@ -42,7 +55,7 @@ def test_experiments_have_help_of_their_own() -> None:
         (["experiments.paper"], "--no-train"),
         (["experiments.domain"], "--part"),
     ):
-        shown = answer(*given, "-h")
+        shown = answer_here(*given, "-h")
         assert shown.returncode == 0 and said in shown.stdout and not shown.stderr
 
 
@@ -58,7 +71,7 @@ def test_wrong_commands_are_refused_in_one_sentence() -> None:
         (["experiments.speed", "structure"], "Did you mean 'structures'?; see python -m experiments.speed --help\n"),
         (["experiments.paper"], "or give --list\n"),
     ):
-        failed = answer(*given)
+        failed = answer_here(*given)
         assert failed.returncode == 2 and failed.stderr.endswith(said) and len(failed.stderr.splitlines()) == 1
 
 
