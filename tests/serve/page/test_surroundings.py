@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -90,16 +91,25 @@ def test_a_server_with_a_key(opened: Opener, annotators: dict[str, Annotator]) -
         expect(page.locator("#result .tag").first).to_be_visible()
 
 
-def test_a_busy_server(opened: Opener, annotators: dict[str, Annotator]) -> None:
+def test_a_busy_server(opened: Opener, annotators: dict[str, Annotator], monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
+    find = annotators["genia"].find
+
+    def held(*given: Any) -> Any:
+        begun.set()
+        assert ended.wait(60)
+        return find(*given)
+
     with running(Settings(max_requests=1), annotators) as one:
         page = opened(address=one.url)
         expect(page.locator("#result .tag").first).to_be_visible()
-        different = " ".join(TEXT.replace(".", f" {number}.") for number in range(4000))  # equal ones are computed once
-        long = threading.Thread(target=annotate, args=(one, different))
+        monkeypatch.setattr(annotators["genia"], "find", held)
+        long = threading.Thread(target=annotate, args=(one, "c-Rel binds."))
         long.start()
-        page.wait_for_timeout(50)
+        assert begun.wait(60)
         page.locator("#text").fill(TEXT)
         expect(page.locator("#notices")).to_contain_text("The server is busy; trying again")
+        ended.set()
         long.join()
         wait_for_text(page, TEXT)
         expect(page.locator("#notices")).to_be_empty()
