@@ -57,7 +57,22 @@ DRAW = "draw 'Israeli UN Ambassador Danny'"
 SCORE = "evaluate gold.jsonl -p predicted.jsonl"
 FEW = "'Ada left Oz.' -m small"
 REFUSED = {
-    "nonsense": "No such command 'nonsense'",
+    "nonsense": "No such command 'nonsense'; see hyperspan --help",
+    # as other tools have it
+    "predict a.txt --model_name_or_path small": "No such command 'predict'; write: hyperspan annotate a.txt --model small",
+    "ner 'Ada left.'": "write: hyperspan annotate 'Ada left.'",
+    "test gold.jsonl": "write: hyperspan evaluate gold.jsonl",
+    "split gold.jsonl parts": "write: hyperspan convert --fractions 80/10/10 gold.jsonl parts",
+    "download en_core_web_sm": "write: hyperspan info en_core_web_sm",
+    "annotate a.txt --model-path small --overwrite": "No such option: --model-path; write: hyperspan annotate a.txt --model small --force",
+    "annotate --text a.txt --types A,B": "write: hyperspan annotate a.txt --labels A,B",
+    "train a.toml --batch-size 8 --gpu-id=0": "write: hyperspan train a.toml --set training.batch_size=8 --device 0",
+    "train a.toml --lr=0.1": "write: hyperspan train a.toml --set training.learning_rate=0.1",
+    "annotate a.txt --batch-size 8": "No such option: --batch-size; see hyperspan annotate --help",
+    "view gold.jsonl --colour": "see hyperspan view --help",
+    "bulk genia a.txt -o new": "genia is a model; write: hyperspan bulk a.txt --model genia",
+    "suggest genia a.txt": "genia is a model; write: hyperspan suggest a.txt --model genia",
+    "model calibrate genia -m x": "genia is a model; write: hyperspan model calibrate test.data --model genia",
     # what is annotated, and how
     "annotate missing.txt -m small": "missing.txt does not exist",
     "annotate missing.jsonl.gz -m small": "does not exist",
@@ -82,7 +97,7 @@ REFUSED = {
     "annotate Ada -m .": "holds no model",
     "annotate Ada -m small --top-k -1": "--top-k",
     "annotate Ada left Oz -m small": "several arguments must be files, folders or -",
-    "annotate small a.txt": "name it with --model small",
+    "annotate small a.txt": "small is a model; write: hyperspan annotate a.txt --model small",
     "annotate Ada -m small --json -f html": "--json is short for --format jsonl, but --format html is given; leave one",
     # parts of discontinuous mentions
     parts("19:28,4:8"): f"has fragments ((19, 28), (4, 8)), {IN_ORDER}",

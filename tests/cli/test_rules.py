@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 import typer
 
 import hyperspan
-from hyperspan.cli import COMMANDS, make_app
+from hyperspan.cli import COMMANDS, guesses, make_app
 from tests.frozen.interfaces import listed_in
 from tests.test_documentation import unknown_in
 
@@ -89,6 +91,22 @@ def test_what_prints_results_prints_json() -> None:
 def test_options_say_what_they_do() -> None:
     for command, one in (*OPTIONS, *ARGUMENTS):
         assert one.help and one.help.endswith((".", "…")), f"{command} {one.name}: {one.help}"
+
+
+def test_guesses_lead_to_what_is_there() -> None:
+    known = {name for _, option in OPTIONS for name in option.opts} | {"--help"}
+    for right in guesses.COMMANDS:
+        assert right.startswith("--") or unknown_in(f"`hyperspan {right}`", typer.main.get_group(make_app())) == []
+    assert {right.split()[0] for right in guesses.OPTIONS if right} <= known
+    assert not {word for word in guesses.RENAMED if word in COMMANDS}
+
+
+def test_version_and_help_import_only_what_they_need() -> None:
+    for option, forbidden in (("--version", "hyperspan.corpora"), ("--help", "hyperspan.corpora"), ("--help", "numpy")):
+        code = f"import sys; sys.argv = ['hyperspan', '{option}']\nfrom hyperspan.cli import main\n"
+        code += f"try: main()\nexcept SystemExit: print('{forbidden}' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.endswith("False\n"), option
 
 
 PACKAGE = Path(hyperspan.__file__).parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -151,7 +152,21 @@ def run_app(make: Callable[[], typer.Typer], name: str) -> NoReturn:
             sys.exit(2)
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else name
+        if (line := _meant(error, context)) is not None:
+            _fail(f"{explain().partition('(')[0].strip().removesuffix('.')}; write: {line}")
         _fail(f"{' '.join(explain().split()).removesuffix('.')}; see {command} --help")
+
+
+def _meant(error: Exception, context: Any) -> str | None:
+    """The line that was meant, if what is wrong is a command or an option of another tool."""
+    option, command = getattr(error, "option_name", None), re.match(r"No such command '(.+?)'", str(error))
+    wrong = option or (command and command[1])
+    if not wrong or context is None or not context.command_path.startswith("hyperspan"):
+        return None
+    from hyperspan.cli.guesses import right_line
+
+    known = [name for one in context.command.params for name in one.opts] if option else []
+    return right_line(sys.argv[1:], known, wrong)
 
 
 def _format_warning(message: Warning | str, category: type[Warning], *place: Any) -> str:

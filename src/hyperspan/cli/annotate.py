@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import (
     FormattingGroup,
     ModelGroup,
@@ -33,7 +34,6 @@ from hyperspan.files import Target
 from hyperspan.render.html import provenance, shown_name
 from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.domain import DomainTally
-from hyperspan.runtime.folders import is_model
 from hyperspan.types import Document, Mention
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def annotate(
     Example: hyperspan annotate notes.csv --column note --output notes.jsonl
     """
     inputs = given or []
-    if len(inputs) > 1 and is_model(inputs[0]):
-        raise InputError(f"{inputs[0]} is a model, but texts and files are annotated; name it with --model {inputs[0]}")
+    check_no_model("annotate", inputs, least=2)
     format_name = choose_output(output.output, _format(formatting, json_), inputs)
     documents = texts.inputs(inputs)
     thresholds = selection.thresholds

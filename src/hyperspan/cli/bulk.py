@@ -16,6 +16,7 @@ from rich.progress import Progress as Bar
 from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ColumnGroup, ModelGroup, SelectionGroup, TopK, output_option
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
@@ -70,6 +71,7 @@ def bulk(
     """
     if not 0 < shard_megabytes < math.inf:
         raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
+    check_no_model("bulk", inputs, "texts.jsonl --output found")
     thresholds, named = selection.thresholds, columns.columns or Columns()
     model.use_threads()
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import (
     Force,
     InferenceGroup,
@@ -27,7 +28,7 @@ from hyperspan.corpora.statistics import printable
 from hyperspan.errors import InputError, counted, require_plots
 from hyperspan.files import Target
 from hyperspan.render.html import chosen_by, shown_name
-from hyperspan.runtime.folders import bundled_models, is_model
+from hyperspan.runtime.folders import bundled_models
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ def _check_task(
     data: Sequence[str], model: str | None, predictions: str | None, output: str | None, selection: SelectionGroup
 ) -> None:
     """Raise an error if the arguments do not say what to score."""
-    if model is None and (named := next(filter(is_model, data), None)) is not None:
-        others = " ".join(name for name in data if name != named) or "test.data"
-        raise InputError(f"{named} is a model; write: hyperspan evaluate {others} --model {named}")
+    check_no_model("evaluate", data)
     if (model is None) == (predictions is None):
         raise InputError("it is not clear what to score; give either a model with --model, or --predictions FILE")
     if [*data, predictions].count("-") > 1:

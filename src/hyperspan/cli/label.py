@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ModelGroup, Overrides, TextsGroup, output_option, split_names
 from hyperspan.cli.output import counting
 from hyperspan.errors import InputError, counted, require
@@ -79,6 +80,7 @@ def label(
     require("prometheus_client", "labelling", "serve")
     require("starlette", "labelling", "serve")
     require("uvicorn", "labelling", "serve")
+    check_no_model("label", given, "texts.jsonl --output labelled.jsonl", least=2)
     documents = texts.inputs(given)
     model.use_threads()
     from hyperspan.labelling.rounds import RoundSettings

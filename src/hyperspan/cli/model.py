@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import (
     ComputeGroup,
     Force,
@@ -77,6 +78,7 @@ def calibrate(
 
     Example: hyperspan model calibrate dev.data --model genia --output my-genia
     """
+    check_no_model("model calibrate", data)
     source, target = change.folders()
     require_torch("calibrating a model")
     compute.use_threads()
@@ -253,6 +255,7 @@ def profile(
 
     Example: hyperspan model profile train.jsonl --dev dev.jsonl --model runs/mine --force
     """
+    check_no_model("model profile", data)
     source, target = change.folders()
     card = ModelCard.read(source)
     found = TextProfile.of(_texts(data, reading), _texts(dev or (), reading))
