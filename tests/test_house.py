@@ -49,6 +49,11 @@ def names_in(path: Path) -> set[str]:
     return found
 
 
+def test_the_picture_of_the_house_has_every_room() -> None:
+    picture = (ROOT / "docs/images/house.svg").read_text(encoding="utf-8")
+    assert set(re.findall(r'font-size="16"[^>]* font-weight="bold">(\w+)<', picture)) >= ROOMS.keys()
+
+
 def test_contributing_names_functions_that_exist() -> None:
     hops = re.findall(r"`([\w/]+\.py):([\w.]+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert len(hops) > 30
