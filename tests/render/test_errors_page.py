@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from hyperspan.corpora.documents import document_of
 from hyperspan.evaluation import find_errors
 from hyperspan.evaluation.alignment import PlaceInCorpus
 from hyperspan.evaluation.error_kinds import MentionDifference
 from hyperspan.evaluation.errors import ErrorReport, SentenceErrors
 from hyperspan.render.errors_page import iter_errors_page
+from hyperspan.render.html import render_html
 from hyperspan.types import Mention, Sentence
 from tests.support.growth import lines_run
 from tests.support.pages import Page
@@ -65,6 +67,13 @@ def test_page_of_two_systems_says_who_is_wrong() -> None:
     assert (
         "B right, A wrong <small>1</small>" in page and 'data-label="A 1 FAC"' in page and 'data-label="B FAC"' in page
     )
+
+
+def test_page_gives_labels_the_colours_of_other_pages() -> None:
+    words = Sentence(["Ada", "left", "Oz"], [Mention(0, 1, "PER"), Mention(1, 2, "PER"), Mention(2, 3, "LOC")])
+    label = re.compile(r'data-label="(?:\d )?(\w+)" style="[^"]*color:var\((--c\d)\)')
+    colours = set(label.findall(page_of(find_errors([words], [words.with_mentions([])]))))
+    assert colours == set(label.findall(render_html(document_of([words])))) == {("LOC", "--c0"), ("PER", "--c1")}
 
 
 def test_page_without_differences_says_so() -> None:

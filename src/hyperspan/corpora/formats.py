@@ -160,7 +160,8 @@ def detect(source: Source) -> str:
         raise InputError(f"{source.name} is empty, so it shows no format; name a file with text in it")
     if looks_like_texts(head):
         raise UnknownFormatError(
-            f'{source.name} has texts without mentions; annotate them first, or add "mentions": [] where there are none'
+            f'{source.name} has texts without mentions; annotate them first, add "mentions": [] where there are none, or, if '
+            "the first mentions come late in a long line, name the format (--from jsonl)"
         )
     raise UnknownFormatError(
         f"{source.name} is in no format that is known here; name its format (--from, or data.format in a configuration), one of "

@@ -20,7 +20,7 @@ from hyperspan.render.layout import Colours, spaced_text
 from hyperspan.render.style import errors_style
 from hyperspan.types import Mention
 
-LETTERS = ("A", "B")
+SYSTEM_NAMES = ("A", "B")
 """The names of two systems on the page."""
 RIGHT = 0.1
 """The strength of correct bars: visible, but less prominent than differences."""
@@ -57,12 +57,9 @@ def iter_errors_page(
 
 
 def _labels(found: ErrorReport) -> list[str]:
-    """All labels, those with most differences first."""
-    counts = Counter(one.mention.label for errors in found.errors for one in errors.differences)
-    every = {
-        mention.label for errors in found.errors for side in (errors.gold.mentions, *errors.systems) for mention in side
-    }
-    return sorted(every, key=lambda label: (-counts[label], label))
+    """All labels, in the order in which other pages and the terminal number them."""
+    sides = (side for errors in found.errors for side in (errors.gold.mentions, *errors.systems))
+    return sorted({mention.label for side in sides for mention in side})
 
 
 class BarImages(Colours):
@@ -139,7 +136,7 @@ def _verdict(one: MentionDifference) -> str:
 def _summary(found: ErrorReport, systems: Sequence[str]) -> Iterator[str]:
     yield f"<p>{found.sentences:,} sentences, {len(found.errors):,} with differences.</p>\n"
     for index, (name, score) in enumerate(zip(systems, found.scores, strict=True)):
-        letter = f"{LETTERS[index]}: " if len(systems) > 1 else ""
+        letter = f"{SYSTEM_NAMES[index]}: " if len(systems) > 1 else ""
         yield f"<p>{letter}<bdi>{escape(clean(name))}</bdi>: F1 {100 * score.f1:.1f}, precision {100 * score.precision:.1f}, "
         yield f"recall {100 * score.recall:.1f}; {score.correct:,} right of {score.predicted:,} predicted and {score.gold:,} gold.</p>\n"
     below = "those of A and B below" if len(systems) > 1 else "predicted ones below"
@@ -206,7 +203,7 @@ def _wishes(errors: SentenceErrors, offsets: Sequence[tuple[int, int]]) -> tuple
     every = set().union(*errors.systems)
     below: list[BarWish] = []
     for mention in every:
-        who = [letter for letter, system in zip(LETTERS, errors.systems, strict=False) if mention in system]
+        who = [letter for letter, system in zip(SYSTEM_NAMES, errors.systems, strict=False) if mention in system]
         below.append(wish(mention, False, "".join(who) if len(errors.systems) > 1 else ""))
     return [wish(mention, True, "") for mention in errors.gold.mentions], below
 
@@ -237,7 +234,7 @@ def _difference(one: MentionDifference, errors: SentenceErrors, offsets: Sequenc
             parts.append(f"<i>{name}</i> {escape(clean(mention.label))} <q><bdi>{quoted}</bdi></q>{sure}")
     words = f"{one.width} word{'s' if one.width > 1 else ''}, depth {one.depth}"
     if len(errors.systems) > 1:
-        who = " and ".join(LETTERS[index] for index in one.systems)
+        who = " and ".join(SYSTEM_NAMES[index] for index in one.systems)
         parts.insert(0, f"{who}{' (both wrong)' if not one.others_right and len(one.systems) == 1 else ''}:")
     return f"{' '.join(parts)} <small>· {words}</small>"
 
