@@ -110,12 +110,17 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
         {"encoder": {"hidden": 4, "span_hidden": 4}, "words": {"dimension": 4, "tag_dimension": 2}}
     )
     save_model(new_model(config, [sentence]), tmp_path / "model")
-    told = "trained with part-of-speech tags, which raw text has not; expect it to find less"
-    for given, times in ((["gold.data"], 0), (["gold.data", "bare.jsonl", "bare.jsonl"], 1), (["Ada left."], 1)):
+    told = "trained with part-of-speech tags, which {}; expect it to find less"
+    for given, lack in (
+        (["gold.data", "bare.jsonl", "bare.jsonl"], "2 documents lack"),
+        (["Ada left."], "1 document lacks"),
+    ):
         result = hyperspan("annotate", *given, "-m", "model", "-f", "jsonl", cwd=tmp_path)
-        assert result.returncode == 0 and result.stderr.count(told) == times, result.stderr
+        assert result.returncode == 0 and result.stderr.count(told.format(lack)) == 1, result.stderr
+    tagged_alone = hyperspan("annotate", "gold.data", "-m", "model", "-f", "jsonl", cwd=tmp_path)
+    assert tagged_alone.returncode == 0 and "tags" not in tagged_alone.stderr
     bulk = hyperspan("bulk", "bare.jsonl", "-m", "model", "-o", "found/", cwd=tmp_path)
-    assert "trained with part-of-speech tags, which 1 documents lack; expect it to find less" in bulk.stderr
+    assert told.format("1 document lacks") in bulk.stderr
     for given, told in (("gold.data", ""), ("bare.jsonl", "hyperspan: 1 × sentence without the part-of-speech tags")):
         scored = hyperspan("evaluate", given, "-m", "model", cwd=tmp_path)
         assert scored.returncode == 0 and scored.stderr.startswith(told) and bool(scored.stderr) == bool(told)

@@ -17,6 +17,7 @@ from hyperspan.errors import HyperspanError, JobError
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.domain import foreign_note
 from hyperspan.runtime.loading import load
+from hyperspan.runtime.notes import notes_on
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,11 @@ def run_job(
                 f"{_reason(error, output)}; {len(job.done):,} of {job.shards:,} shards are finished and "
                 "kept, and the same command resumes the others"
             ) from None
-    untagged = sum(done.untagged for done in job.done.values())
-    if untagged and annotator.reads_tags:
-        missing = f"this model was trained with part-of-speech tags, which {untagged:,} documents lack"
-        notes = (*notes, f"{missing}; expect it to find less")
-    finished = job.done.values()
-    if note := foreign_note(
-        annotator.card, sum(done.foreign for done in finished), sum(done.judged for done in finished)
-    ):
-        notes = (*notes, note)
-    return _summary(job, resumed, notes)
+    untagged, foreign, judged = (
+        sum(getattr(done, name) for done in job.done.values()) for name in ("untagged", "foreign", "judged")
+    )
+    more = notes_on(annotator, untagged, foreign_note(annotator.card, foreign, judged))
+    return _summary(job, resumed, [*notes, *more])
 
 
 def _annotate(job: Job, engine: Engine, annotator: Annotator, on_progress: Callable[[Progress], None]) -> None:

@@ -20,7 +20,7 @@ from hyperspan.corpora.json_records import json_bytes
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, JobError, require
-from hyperspan.runtime.domain import ENOUGH
+from hyperspan.runtime.notes import Notes
 from hyperspan.runtime.options import thresholds_by_label
 from hyperspan.types import Document
 
@@ -103,12 +103,6 @@ class ShardResult:
                 raise TypeError(f"expected whole numbers and a reason, got {value!r:.80} as {name}")
         return done
 
-    def judge(self, annotator: Annotator, document: Document) -> None:
-        """Compare a document with the model's training text; only for the first documents of a shard."""
-        if self.judged < ENOUGH and (fit := annotator.domain_fit(document)) is not None:
-            self.judged += 1
-            self.foreign += fit.foreign
-
     def write(self, write: Callable[[Document], None], record: DocumentRecord | Rejected) -> Rejected | None:
         """Write a document, or return why it cannot be written."""
         if isinstance(record, DocumentRecord):
@@ -140,14 +134,13 @@ def annotate_shard(
 
     A killed shard leaves no note and is repeated; annotating it twice, even concurrently, gives the same files.
     """
-    done, rejected_name = ShardResult(shard.number), f"{REJECTED}/{shard.name}.jsonl"
+    done, notes, rejected_name = ShardResult(shard.number), Notes(annotator), f"{REJECTED}/{shard.name}.jsonl"
 
     def records() -> Iterator[DocumentRecord | Rejected]:
         for piece in shard.pieces:
             for record in read_piece(piece, settings.columns):
                 if isinstance(record, DocumentRecord):
-                    done.untagged += not any(sentence.tags for sentence in record.document.sentences)
-                    done.judge(annotator, record.document)
+                    notes.see(record.document)
                 yield record
 
     def count_words(words: int) -> None:
@@ -166,6 +159,7 @@ def annotate_shard(
         done.bytes = stream.tell()
         if rejected_records is None:
             output.discard(rejected_name)  # that of an earlier attempt, which was killed between its two files
+    done.untagged, done.judged, done.foreign = notes.untagged, notes.domain.texts, notes.domain.foreign
     with output.writing(f"{PROGRESS}/{shard.name}.json") as stream:
         stream.write(json.dumps({"job": job, **asdict(done)}).encode())
     return done

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -33,11 +33,8 @@ from hyperspan.errors import HyperspanError, InputError, counted
 from hyperspan.files import Target
 from hyperspan.render.html import provenance, shown_name
 from hyperspan.runtime.constraints import Constraints
-from hyperspan.runtime.domain import DomainTally
+from hyperspan.runtime.notes import Notes
 from hyperspan.types import Document, Mention
-
-if TYPE_CHECKING:
-    from hyperspan.runtime.annotator import Annotator
 
 
 def annotate(
@@ -86,10 +83,8 @@ def annotate(
     thresholds = selection.thresholds
     constraints = Constraints(_mentions(require, "--require"), _mentions(forbid, "--forbid"))
     annotator = model.load()
-    if annotator.reads_tags:
-        documents = _noting_missing_tags(documents)
-    tally = DomainTally()
-    documents = _judged(documents, annotator, tally, _files_by_id(inputs))
+    notes, files = Notes(annotator), _files_by_id(inputs)
+    documents = notes.seen(documents, lambda document: files.get(document.id, document.id))
     failures = Failures(texts.problems)
     on_screen = output.output == "-" and sys.stdout.isatty()
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
@@ -119,8 +114,8 @@ def annotate(
     texts.report()
     if losses is not None:
         report_losses(losses)
-    if tally.note:
-        print(f"hyperspan: note: {tally.note}", file=sys.stderr)
+    for note in notes.lines:
+        print(f"hyperspan: note: {note}", file=sys.stderr)
     if output.output != "-":
         written = failures.mentions if losses is None else losses.written
         print(f"hyperspan: wrote {counted(written, 'mention')} as {format_name} to {output.output}", file=sys.stderr)
@@ -147,31 +142,6 @@ def _only(documents: Iterator[str | Document]) -> str | Document:
             "mentions are required or forbidden by their characters, so give one text, not several or none"
         )
     return first
-
-
-def _noting_missing_tags(documents: Iterable[str | Document]) -> Iterator[str | Document]:
-    """Yield the documents; print a note at the first one without part-of-speech tags."""
-    said = False
-    for document in documents:
-        tagged = isinstance(document, Document) and any(sentence.tags for sentence in document.sentences)
-        if not tagged and not said:
-            said = True
-            print(
-                "hyperspan: this model was trained with part-of-speech tags, which raw text has not; expect it to find less",
-                file=sys.stderr,
-            )
-        yield document
-
-
-def _judged(
-    documents: Iterable[str | Document], annotator: Annotator, tally: DomainTally, files: Mapping[str, str]
-) -> Iterator[str | Document]:
-    """Yield the documents and count those unlike the training text. `files` maps document ids to file names."""
-    for document in documents:
-        if not tally.is_full:
-            name = "" if isinstance(document, str) else files.get(document.id, document.id)
-            tally.add(annotator.domain_fit(document), name)
-        yield document
 
 
 def _files_by_id(given: Sequence[str]) -> dict[str, str]:
