@@ -59,8 +59,11 @@ def test_predictions_as_json(files: tuple[str, str]) -> None:
 
 
 def test_tables(files: tuple[str, str]) -> None:
-    table = hyperspan("evaluate", files[1], "-p", files[0])
-    assert table.returncode == 0 and "57.14" in table.stdout and "1 sentences with overlap" in table.stdout
+    summary = hyperspan("evaluate", files[1], "-p", files[0]).stdout
+    assert len(summary.splitlines()) <= 24 and "By type" in summary and "By width" not in summary
+    assert summary.splitlines()[-1].startswith("next: --errors errors.html shows every error") and "57.14" in summary
+    table = hyperspan("evaluate", files[1], "-p", files[0], "--verbose")
+    assert table.returncode == 0 and "57.14" in table.stdout and "1 with overlap" in table.stdout
     assert "\x1b" not in table.stdout and "Right span, wrong type" in table.stdout
     markdown = hyperspan("evaluate", files[1], "-p", files[0], "--markdown").stdout
     assert "| micro | 66.67 | 50.00 | 57.14 | 2 | 3 | 4 |" in markdown.splitlines()

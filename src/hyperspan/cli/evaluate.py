@@ -62,6 +62,12 @@ def evaluate(
         ),
     ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Also draw a calibration plot, as PNG.")] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="Print all tables: also by width, depth and overlap, confusions and calibration."
+        ),
+    ] = False,
     samples: Samples = 1000,
     seed: Seed = 0,
     force: Force = False,
@@ -101,7 +107,8 @@ def evaluate(
         system, gold = shown_name(model or str(predictions)), ", ".join(map(shown_name, data))
         named = {key: value for key, value in about.items() if value}
         write_error_file(task.find_errors(), errors, force, f"Errors of {system} on {gold}", named, [system])
-    _show(task.scores, reporting)
+    advice = _advice(task.scores, of_model=model is not None)
+    _show(task.scores, reporting, None if verbose else advice)
     reading.report()
 
 
@@ -258,10 +265,28 @@ def _draw(scores: Report, plot: str, force: bool) -> None:
     print(f"hyperspan: wrote {plot}", file=sys.stderr)
 
 
-def _show(scores: Report, reporting: ReportingGroup) -> None:
-    from hyperspan.evaluation.tables import report_sections
+NOTED = 0.05
+"""Precision and recall that differ by more than this are a reason for another threshold."""
 
-    reporting.show(scores.to_dict(), lambda: report_sections(scores))
+
+def _advice(scores: Report, *, of_model: bool) -> str:
+    """What to do next."""
+    micro = scores.micro
+    steps = ["--errors errors.html shows every error, worst first"]
+    if of_model and micro.precision - micro.recall > NOTED:
+        steps.append("--threshold 0.3 finds more, of which fewer are right")
+    elif of_model and micro.recall - micro.precision > NOTED:
+        steps.append("--threshold 0.7 finds fewer, of which more are right")
+    return f"next: {'; '.join(steps)}; --verbose prints all tables"
+
+
+def _show(scores: Report, reporting: ReportingGroup, advice: str | None) -> None:
+    """Print the scores: a summary with advice, or all tables."""
+    from hyperspan.evaluation.tables import report_sections, summary_sections
+
+    reporting.show(
+        scores.to_dict(), lambda: report_sections(scores) if advice is None else summary_sections(scores, advice)
+    )
 
 
 PAGES, RECORDS = (".html", ".htm"), (".jsonl", ".ndjson")

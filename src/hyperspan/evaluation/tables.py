@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hyperspan.errors import counted
 from hyperspan.evaluation.agreement import AnnotatorAgreement, PairCounts
 from hyperspan.evaluation.calibration import Calibration
 from hyperspan.evaluation.comparison import Comparison, SubsetComparison
@@ -20,6 +21,8 @@ NO_VALUE = "–"
 """The cell of a fraction without a denominator."""
 MAX_CONFUSIONS = 10
 """The number of most frequent confusions shown."""
+MAX_TYPES = 10
+"""The number of types in a summary."""
 SCORE_HEADER = ("P", "R", "F1", "right", "predicted", "gold")
 SLICE_HEADER = ("P", "right", "predicted", "R", "found", "gold")
 KIND_NAMES = {
@@ -44,8 +47,18 @@ class Section:
     note: str = ""
 
 
+def summary_sections(report: Report, advice: str) -> Iterator[Section]:
+    """An evaluation on one screen: the scores, those of the most frequent types, and what to do next."""
+    yield _overview(report)
+    frequent = sorted(report.per_type, key=lambda name: -report.per_type[name].gold)[:MAX_TYPES]
+    shown = {name: score for name, score in report.per_type.items() if name in frequent}
+    more = len(report.per_type) - len(shown)
+    note = f"and {counted(more, 'rarer type')}\n{advice}" if more else advice
+    yield replace(_scores("By type", "type", shown.items()), note=note)
+
+
 def report_sections(report: Report) -> Iterator[Section]:
-    """The tables of an evaluation."""
+    """All tables of an evaluation."""
     yield _overview(report)
     if found := report.calibration.get("predicted"):
         yield calibration_section(f"Calibration of predicted mentions: ECE {found.ece:.3f}", found)
@@ -194,7 +207,7 @@ def _overview(report: Report) -> Section:
     rows += [
         (f"macro, {len(report.per_type)} types", *map(_percent, (macro.precision, macro.recall, macro.f1)), "", "", ""),
         ("boundaries only", *_score(report.boundaries)),
-        (f"{counts['sentences_with_overlap']:,} sentences with overlap", *_score(report.overlapping)),
+        (f"{counts['sentences_with_overlap']:,} with overlap", *_score(report.overlapping)),
         (f"{counts['sentences_without_overlap']:,} without", *_score(report.non_overlapping)),
     ]
     if _has_discontinuous(report):
