@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
 from hyperspan.labelling.candidates import ALIKE, KEPT, Candidate, PairIndex, Pool, similarity, word_pairs
-from hyperspan.labelling.suggestions import CRITERIA, Suggestion, measure, rank
+from hyperspan.labelling.suggestions import CRITERIA, OVERHEAD, Suggestion, measure, rank
 from hyperspan.nn import load_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import PRETRAINED
@@ -124,9 +124,8 @@ def test_rank_of_documents_adds_up_sentences(genia: Annotator) -> None:
     by_sentence = list(rank(genia, TEXTS[:1], by="entropy"))
     [whole] = rank(genia, TEXTS[:1], by="entropy", unit="document")
     assert (whole.sentence, whole.words) == (None, sum(one.words for one in by_sentence))
-    overhead = CRITERIA["entropy"].overhead
-    total = sum(one.score * (one.words + overhead) for one in by_sentence)
-    assert whole.score == pytest.approx(total / (whole.words + 2 * overhead))
+    total = sum(one.score * (one.words + OVERHEAD) for one in by_sentence)
+    assert whole.score == pytest.approx(total / (whole.words + 2 * OVERHEAD))
     assert whole.draft.mentions == genia(TEXTS[0]).mentions
 
 
@@ -139,8 +138,8 @@ def test_rank_does_not_read_given_mentions(genia: Annotator) -> None:
 @pytest.mark.parametrize("by", CRITERIA)
 def test_scores_are_the_same_with_and_without_torch(genia: Annotator, by: str) -> None:
     sentences = [sentence for text in TEXTS for sentence in genia.split(text).sentences]
-    light = measure(genia.model, sentences, CRITERIA[by].measure)
-    heavy = measure(load_model(PRETRAINED / "genia"), sentences, CRITERIA[by].measure)
+    light = measure(genia.model, sentences, CRITERIA[by])
+    heavy = measure(load_model(PRETRAINED / "genia"), sentences, CRITERIA[by])
     for one, other in zip(light, heavy, strict=True):
         assert one == pytest.approx(other, rel=2e-5, abs=1e-6)
 

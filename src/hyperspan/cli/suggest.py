@@ -61,13 +61,13 @@ def suggest(
     documents, problems = texts.inputs(given or []), texts.problems
     from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
 
-    criterion = criterion_of(by)
+    criterion_of(by)  # an error before the model is loaded
     annotator, totals = model.load(), SuggestionTotals()
     with counting("ranking", "words") as add_words:
         suggestions = rank(
             annotator,
             documents,
-            by=criterion,
+            by=by,
             count=count or (None if budget_words else DEFAULT_COUNT),
             budget_words=budget_words,
             unit=unit,

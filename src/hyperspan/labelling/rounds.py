@@ -123,15 +123,14 @@ class TrainingRounds:
     def status(self) -> dict[str, Any]:
         """The training status in /v1/label/session."""
         state = self.state
-        count = self.session.finished - state.finished
         now = "training" if self._training else "failed" if state.failure else "waiting"
-        left = max(self.settings.every - count, 0)
+        left = max(self.settings.every - (self.session.finished - state.finished), 0)
         waiting = f"the next round begins after {counted(left, 'more finished sentence')}"
         said = {
             "training": f"round {state.begun} is being trained",
             "failed": f"round {state.begun} failed: {state.failure}; {waiting}",
         }
-        return {"state": now, "decisions": count, "message": said.get(now, waiting)}
+        return {"state": now, "message": said.get(now, waiting)}
 
     def request(self) -> None:
         """Ask the thread to check whether a round is due, without waiting."""

@@ -61,28 +61,20 @@ def expected_mistakes(distribution: UncertainDistribution) -> list[float]:
     return np.bincount(places.rows[:, 0], mistakes, minlength=len(distribution.lengths)).tolist()
 
 
-@dataclass(frozen=True)
-class Criterion:
-    """The criterion by which sentences and documents are ranked."""
-
-    measure: Measure
-    overhead: float = OVERHEAD
-    """Scores are divided by cost: the words, plus this many per sentence."""
-
-    def score(self, values: Sequence[float], words: int) -> float:
-        """The score of sentences with these measures and this total number of words."""
-        return math.fsum(values) / (words + self.overhead * len(values))
-
-
-CRITERIA = {"mix": Criterion(expected_mistakes), "entropy": Criterion(entropy)}
+CRITERIA = {"mix": expected_mistakes, "entropy": entropy}
 """The values of `--by`."""
 
 
-def criterion_of(name: str) -> Criterion:
-    """The criterion of this name; an error lists the valid names."""
+def criterion_of(name: str) -> Measure:
+    """The measure by which sentences and documents are ranked; an error lists the valid names."""
     if name not in CRITERIA:
         raise InputError(f"sentences cannot be ranked by {name!r}; choose one of {', '.join(CRITERIA)}")
     return CRITERIA[name]
+
+
+def score(values: Sequence[float], words: int) -> float:
+    """The score of sentences with these measures and this total number of words: uncertainty divided by cost."""
+    return math.fsum(values) / (words + OVERHEAD * len(values))
 
 
 def measure(model: InferenceModel, sentences: Sequence[Sentence], by: Measure) -> list[float]:
@@ -129,7 +121,7 @@ def rank(
     annotator: Annotator,
     documents: Iterable[str | Document],
     *,
-    by: str | Criterion = "mix",
+    by: str = "mix",
     count: int | None = DEFAULT_COUNT,
     budget_words: int | None = None,
     unit: Unit = "sentence",
@@ -154,13 +146,13 @@ def rank(
             raise InputError(f"{name} is {value}, but must be at least 1")
     if unit not in UNITS:
         raise InputError(f"the unit is {unit!r}, but must be one of {', '.join(UNITS)}")
-    criterion = by if isinstance(by, Criterion) else criterion_of(by)
+    criterion = criterion_of(by)
     pool = Pool(count, budget_words, seed)
     for sentence in labelled:
         pool.leave_out(sentence.tokens)
     places = _places(annotator, documents, on_error)
     measured = _measured(annotator, places, criterion, on_words)
-    (_offer_sentences if unit == "sentence" else _offer_documents)(pool, measured, criterion)
+    (_offer_sentences if unit == "sentence" else _offer_documents)(pool, measured)
     yield from _suggestions(annotator, pool.chosen())
 
 
@@ -208,34 +200,34 @@ MeasuredPlace = tuple[SentencePlace, float]
 
 
 def _measured(
-    annotator: Annotator, places: Iterable[SentencePlace], criterion: Criterion, on_words: Callable[[int], None] | None
+    annotator: Annotator, places: Iterable[SentencePlace], criterion: Measure, on_words: Callable[[int], None] | None
 ) -> Iterator[MeasuredPlace]:
     """The sentences with the measure of each."""
     for window in windows(places, lambda place: len(place.sentence), annotator.window):
-        values = measure(annotator.model, [place.sentence for place in window], criterion.measure)
+        values = measure(annotator.model, [place.sentence for place in window], criterion)
         if on_words is not None:
             on_words(sum(len(place.sentence) for place in window))
         yield from zip(window, values, strict=True)
 
 
-def _offer_sentences(pool: Pool, measured: Iterable[MeasuredPlace], criterion: Criterion) -> None:
+def _offer_sentences(pool: Pool, measured: Iterable[MeasuredPlace]) -> None:
     for place, value in measured:
         words = len(place.sentence)
-        score = criterion.score([value], words)
-        if pool.admits(score, words):
-            pool.offer(Candidate(place.number, place.index, score, words, place.cut_out()))
+        found = score([value], words)
+        if pool.admits(found, words):
+            pool.offer(Candidate(place.number, place.index, found, words, place.cut_out()))
 
 
-def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace], criterion: Criterion) -> None:
+def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace]) -> None:
     for number, group in groupby(measured, lambda pair: pair[0].number):
         places, values = zip(*group, strict=True)
         words = sum(len(place.sentence) for place in places)
-        score = criterion.score(values, words)
-        if pool.admits(score, words):
+        found = score(values, words)
+        if pool.admits(found, words):
             sentences = [_unlabelled(place.sentence) for place in places]
             document = places[0].document
             source = Document(document.text, (), sentences, document.id, document.metadata)
-            pool.offer(Candidate(number, None, score, words, source))
+            pool.offer(Candidate(number, None, found, words, source))
 
 
 def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[Suggestion]:
