@@ -15,10 +15,12 @@ from hyperspan.config import Config
 from hyperspan.corpora import jsonl
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import values_of
-from scripts.site.cli import cli_page
+from scripts.site.cli import VARIABLES, cli_page
 from scripts.site.configuration import configuration_page
 from scripts.site.json_lines import OBJECTS, json_lines_page, schema
 from scripts.site.rest import description, rest_page
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,17 @@ def test_cli_page_has_every_command() -> None:
     assert re.findall(r"^## hyperspan (\S+)$", page, re.MULTILINE).__len__() == len(COMMANDS)
     assert all(f"## hyperspan {name}\n" in page for name in COMMANDS)
     assert "| `--threshold` `P|LABEL=P` |" in page
+
+
+def test_cli_page_has_every_environment_variable_that_is_read() -> None:
+    read: set[str] = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        constants = re.findall(r'^(VARIABLE) = "(\w+)"$', text, re.MULTILINE)
+        named = re.findall(r'environ(?:\.\w+\(|\[)"(\w+)"', text) + re.findall(r'envvar="(\w+)"', text)
+        read |= {*named, *dict(constants).values()}
+    assert read - {"RAY_IGNORE_UNHANDLED_ERRORS"} == VARIABLES.keys()
+    assert all(f"| `{name}` | " in cli_page() for name in VARIABLES)
 
 
 def test_configuration_page_has_every_key() -> None:

@@ -21,6 +21,19 @@ This page lists every command with its options. `hyperspan COMMAND --help` print
 - The exit status is 0 on success, 2 on invalid usage or input, and 130 after Ctrl-C.
 """
 
+VARIABLES = {
+    "HYPERSPAN_API_KEY": "The key that callers of `hyperspan serve` send, in place of `--api-key`.",
+    "HYPERSPAN_KERNELS": "`reference` for plain NumPy and PyTorch, `c` for C and no Triton; see [kernels](../speed.md#kernels).",
+    "OMP_NUM_THREADS": "How many threads compute; `--threads` sets it. Default: all CPUs of the process.",
+    "GOMP_SPINCOUNT": "How long idle threads of PyTorch spin. Commands set it to 10000, unless `OMP_WAIT_POLICY` is set.",
+    "CC": "The compiler of the kernels, when hyperspan is installed; `none` for no kernels.",
+    "CUDA_MPS_PIPE_DIRECTORY": "Where NVIDIA's service for several processes on a GPU listens; see [many files](../how-to/batch.md).",
+    "RAY_ADDRESS": "The Ray cluster of `hyperspan bulk --engine ray`, in place of `--ray-address`.",
+    "SOURCE_DATE_EPOCH": "The date that HTML pages show, in seconds since 1970, so that they can be made again byte by byte.",
+    "WORLD_SIZE": "Set by `torchrun`. Training with more than one process is refused.",
+}
+"""The environment variables that hyperspan reads."""
+
 
 def cli_page() -> str:
     """The page, in Markdown."""
@@ -29,7 +42,9 @@ def cli_page() -> str:
     for panel in dict.fromkeys(panel for panel, _ in COMMANDS.values()):
         names = [name for name, (of, _) in COMMANDS.items() if of == panel]
         overview.append(f"| {panel.lower()} | {', '.join(f'[{name}](#hyperspan-{name})' for name in names)} |")
-    return "\n".join([INTRODUCTION, *overview, "", *_commands(commands)])
+    variables = ["## Environment variables", "", "| variable | meaning |", "|---|---|"]
+    variables += [f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items()]
+    return "\n".join([INTRODUCTION, *overview, "", *_commands(commands), "", *variables, ""])
 
 
 def _commands(commands: Mapping[str, Any], group: str = "") -> Iterator[str]:
