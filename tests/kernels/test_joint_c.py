@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hyperspan import kernels
-from hyperspan.kernels import joint, joint_arrays, joint_c, joint_reference, libraries
+from hyperspan.kernels import joint, libraries
 from hyperspan.kernels.joint import GroupScores
+from hyperspan.kernels.numbers import to_numpy
 from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph
 
 pytestmark = pytest.mark.skipif(libraries.compiled().library is None, reason="the C kernels are not compiled")
@@ -61,19 +62,22 @@ def padded(scores: GroupScores, room: Tensor, value: float) -> GroupScores:
     return GroupScores(*map(fill, scores, outside))  # type: ignore[arg-type]
 
 
-def in_float32(scores: GroupScores) -> GroupScores:
-    return GroupScores(*(None if one is None else one.float() for one in scores))  # type: ignore[arg-type]
+def rows_left(scores: GroupScores, room: Tensor) -> int:
+    """How many rows the kernel leaves to the formula."""
+    *_, failed = joint._in_c(scores.map(to_numpy), room.numpy(), with_expected=True, openmp=None)
+    return int(failed.sum())
 
 
 def assert_as_reference(scores: GroupScores, room: Tensor, tolerance: float) -> None:
     """Of scores in float32, the reference is computed in float64, unless the kernel hands rows over to it."""
     scores = padded(scores, room, 0.0)
-    exact = GroupScores(*(None if one is None else one.double() for one in scores))  # type: ignore[arg-type]
     tolerances = {"rtol": tolerance, "atol": tolerance, "equal_nan": True, "check_dtype": False}
-    total = joint_c.log_partition(scores, room)
+    with kernels.only("c"):
+        total, uses = joint.run(scores, room)
+    exact = joint.formula(scores.map(Tensor.double), room)
     assert total.dtype == scores.close.dtype
-    torch.testing.assert_close(total, joint_reference.log_partition(exact, room), **tolerances)
-    for found, expected in zip(joint_c.uses(scores, room), joint_reference.uses(exact, room), strict=True):
+    torch.testing.assert_close(total, exact.log_partition, **tolerances)
+    for found, expected in zip(uses, exact.expected, strict=True):
         assert (found is None) == (expected is None)
         if found is not None:
             torch.testing.assert_close(found, expected, **tolerances)
@@ -88,16 +92,14 @@ def test_joint_c_equals_the_reference(data: st.DataObject) -> None:
     spread, impossible = data.draw(st.sampled_from([0.0, 1.0, 5.0])), data.draw(st.sampled_from([0.0, 0.2, 0.7]))
     scores = group_scores(sizes, seed, spread, impossible, data.draw(st.sampled_from(PAIRS)), tied=tied)
     room = random_room(sizes[0], sizes[1], seed)
-    assert_as_reference(in_float32(scores) if single else scores, room, 1e-5 if single else 1e-9)
+    assert_as_reference(scores.map(Tensor.float) if single else scores, room, 1e-5 if single else 1e-9)
 
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_joint_c_never_reads_what_is_beyond_a_sentence(tied: bool) -> None:
     scores, room = group_scores((23, 4, 4), 4, impossible=0.1, tied=tied), random_room(23, 4, 4)
-    zeros, nans = (
-        joint_arrays.run_joint(joint_c._arrays(padded(scores, room, value)), room.numpy()) for value in (0.0, math.nan)
-    )
-    for one, other in zip((zeros[0], *zeros.uses, zeros[2]), (nans[0], *nans.uses, nans[2]), strict=True):  # type: ignore[misc]
+    zeros, nans = (joint.run_c(padded(scores, room, value).map(to_numpy), room.numpy()) for value in (0.0, math.nan))
+    for one, other in zip((zeros[0], *zeros[1]), (nans[0], *nans[1]), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -110,8 +112,8 @@ def test_joint_c_computes_large_groups(g: int, tied: bool) -> None:
 
 def test_larger_groups_are_left_to_the_reference() -> None:
     scores, room = group_scores((1, 1, 9), 0, pairs=()), torch.tensor([1])
-    assert joint.highest_sums(scores, room).shape == (1, 2, 2**9)
-    torch.testing.assert_close(joint.log_partition(scores, room), joint_reference.log_partition(scores, room))
+    assert joint.highest_sums(scores.map(to_numpy), room.numpy()).shape == (1, 2, 2**9)
+    torch.testing.assert_close(joint.log_partition(scores, room), joint.formula(scores, room).log_partition[:, 0])
 
 
 @settings(max_examples=60, deadline=None)
@@ -139,11 +141,11 @@ def test_joint_c_gives_true_infinity_and_nan() -> None:
     scores = group_scores((4, 2, 2), 0)
     scores.absent[0], scores.present[0] = -math.inf, -math.inf
     scores.close[1, 1, 0], scores.together[2, 0, 0, 1] = math.nan, math.inf  # type: ignore[index]
-    found = joint_c.log_partition(scores, torch.full((4,), 2))
+    found, uses = joint.run(scores, torch.full((4,), 2))
     assert (
         found[0] == -math.inf and bool(found[1].isnan()) and not bool(found[2].isfinite()) and bool(found[3].isfinite())
     )
-    assert bool((joint_c.uses(scores, torch.full((4,), 2)).close[0] == 0).all())
+    assert bool((uses.close[0] == 0).all())
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -153,20 +155,18 @@ def test_joint_c_leaves_nothing_ordinary_to_the_reference(tied: bool) -> None:
         scores = group_scores((6, c, g), number, spread, tied=tied)
         if number == 2:
             scores.together[:] = -1e4  # type: ignore[index]
-        arrays = joint_c._arrays(scores)
-        assert len(joint_arrays.run_joint(arrays, np.full(6, c)).failed) == 0, (c, spread, g)
+        assert rows_left(scores, torch.full((6,), c)) == 0, (c, spread, g)
 
 
 def test_joint_c_shares_rows_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, room = group_scores((103, 4, 3), 2), random_room(103, 4, 2)
-    arrays = joint_c._arrays(scores)
-    alone = joint_arrays.run_joint(arrays, room.numpy())
-    monkeypatch.setattr(joint_arrays, "thread_count", lambda: 3)
-    monkeypatch.setattr(joint_arrays, "CHOICES_A_THREAD", 1)
-    together = joint_arrays.run_joint(arrays, room.numpy())
+    arrays = scores.map(to_numpy)
+    alone = joint.run_c(arrays, room.numpy())
+    monkeypatch.setattr(joint, "thread_count", lambda: 3)
+    monkeypatch.setattr(joint, "CHOICES_A_THREAD", 1)
+    together = joint.run_c(arrays, room.numpy())
     np.testing.assert_allclose(together.log_partition, alone.log_partition, rtol=1e-14)
-    assert together.uses is not None and alone.uses is not None
-    np.testing.assert_allclose(together.uses.close, alone.uses.close, atol=1e-14)
+    np.testing.assert_allclose(together.expected.close, alone.expected.close, atol=1e-14)
 
 
 @settings(max_examples=150, deadline=None)
@@ -177,9 +177,9 @@ def test_best_mentions_are_those_of_the_reference(data: st.DataObject) -> None:
     impossible, pairs = data.draw(st.sampled_from([0.0, 0.2])), data.draw(st.sampled_from(PAIRS))
     scores = group_scores(sizes, seed, 2.0, impossible, pairs, tied=tied)
     if data.draw(st.booleans()):  # many choices are equally good
-        scores = GroupScores(*(None if one is None else one.round() for one in scores))  # type: ignore[arg-type]
+        scores = scores.map(Tensor.round)
     scores.absent.clamp_(min=-50.0)  # so that all rows have a choice
-    scores = in_float32(scores) if single else scores
+    scores = scores.map(Tensor.float) if single else scores
     edges = EdgeScores(*(None if one is None else one[None] for one in scores[:5]))  # type: ignore[arg-type]
     found = JointSegmentalHypergraph(
         JointScores(edges, *(None if one is None else one[None] for one in scores[5:])), [sizes[0]]
@@ -197,16 +197,17 @@ def test_highest_sums_are_those_of_the_reference(data: st.DataObject) -> None:
     seed, tied = data.draw(st.integers(0, 2**31)), data.draw(st.booleans())
     scores = group_scores(sizes, seed, 5.0, 0.2, data.draw(st.sampled_from(PAIRS)), tied=tied)
     room = random_room(sizes[0], sizes[1], seed)
-    found, inside = joint.highest_sums(padded(scores, room, math.nan), room), room > 0
+    found, inside = joint.highest_sums(padded(scores, room, math.nan).map(to_numpy), room.numpy()), room.numpy() > 0
     with kernels.reference():
-        expected = joint.highest_sums(padded(scores, room, 0.0), room)
-    torch.testing.assert_close(found[inside], expected[inside], rtol=1e-12, atol=1e-12)
+        expected = joint.highest_sums(padded(scores, room, 0.0).map(to_numpy), room.numpy())
+    np.testing.assert_allclose(found[inside], expected[inside], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_highest_sums_say_what_is_undefined(value: float) -> None:
     scores = group_scores((3, 2, 2), 0)
     scores.within[1, 1, 0, 1] = value  # type: ignore[index]
-    undefined = joint.highest_sums(scores, torch.tensor([2, 2, 2])).isnan().any(2).any(1)
+    arrays = scores.map(to_numpy)
+    undefined = np.isnan(joint.highest_sums(arrays, np.array([2, 2, 2]))).any((1, 2))
     assert undefined.tolist() == [False, True, False]
-    assert not joint.highest_sums(scores, torch.tensor([2, 1, 2])).isnan().any()  # beyond the end of its sentence
+    assert not np.isnan(joint.highest_sums(arrays, np.array([2, 1, 2]))).any()  # beyond the end of its sentence

@@ -14,13 +14,12 @@ import torch
 from hypothesis import strategies as st
 
 from hyperspan.structures import (
-    DiscontinuousHypergraph,
-    DiscontinuousScores,
     EdgeScores,
     MentionSet,
     SegmentalHypergraph,
 )
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.graphs import Hyperedge, mentions_of, segmental_hypergraph
 from tests.baselines.cases_cascaded import cascaded_cases
 from tests.baselines.cases_linear_chain import linear_chain_cases
@@ -150,22 +149,25 @@ class OverArrays:
     def _made(self, found: Any) -> Any:
         if isinstance(found, np.ndarray):
             return torch.from_numpy(found)
-        return OverArrays(found) if isinstance(found, type(self.arrays)) else found
+        return OverArrays(found) if isinstance(found, Distribution) else found
 
     def sample(self, k: int, generator: torch.Generator) -> Any:
         return self.arrays.sample(k, np.random.default_rng(generator.initial_seed()))
 
 
+def kind_of(distribution: Any) -> type:
+    return type(distribution.arrays if isinstance(distribution, OverArrays) else distribution)
+
+
 def over_arrays(case: Case) -> Case:
-    arrays = [tensor.numpy().copy() for tensor in case.vectorised.scores.tensors().values()]
-    for array in arrays:
+    def padded(tensor: torch.Tensor) -> np.ndarray:
+        array = tensor.numpy().copy()
         for sentence, length in enumerate(case.lengths):
             array[sentence, length:] = math.nan
-    if case.longer is None:
-        made: Any = SegmentalHypergraph(EdgeScores(*arrays), case.lengths)
-    else:
-        made = DiscontinuousHypergraph(DiscontinuousScores(*arrays), case.lengths, case.vectorised.parts)
-    return replace(case, vectorised=OverArrays(made))
+        return array
+
+    whole = case.vectorised
+    return replace(case, vectorised=OverArrays(whole.with_scores(whole.scores.map(padded))))
 
 
 STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
@@ -174,6 +176,7 @@ STRUCTURES: dict[str, st.SearchStrategy[Case]] = {
     "discontinuous": discontinuous_cases(),
     "discontinuous, arrays": discontinuous_cases().map(over_arrays),
     "joint": joint_cases(),
+    "joint, arrays": joint_cases().map(over_arrays),
     "linear chain": linear_chain_cases(),
     "semi-Markov": semi_markov_cases(),
     "constituency": constituency_cases(),

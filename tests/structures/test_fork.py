@@ -7,26 +7,27 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
-import torch
 
-from hyperspan.kernels import transfer
-from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph, SegmentalHypergraph, joint_kbest
+from hyperspan.kernels import chains
+from hyperspan.kernels import joint as joint_kernel
+from hyperspan.structures import EdgeScores, JointScores, JointSegmentalHypergraph, SegmentalHypergraph
 from hyperspan.structures.distribution import Distribution
 
 
 def segmental() -> SegmentalHypergraph:
-    start, width = torch.zeros(1, 2, 2), torch.zeros(1, 2, 2, 2)
+    start, width = np.zeros((1, 2, 2)), np.zeros((1, 2, 2, 2))
     return SegmentalHypergraph(EdgeScores(start, start, width[:, :, 1:], width), [2])
 
 
-def joint(groups: list[list[int]]) -> JointSegmentalHypergraph:
-    return JointSegmentalHypergraph(JointScores(segmental().scores), [2], groups)
+def joint() -> JointSegmentalHypergraph:
+    return JointSegmentalHypergraph(JointScores(segmental().scores), [2])
 
 
 CASES: dict[str, tuple[Any, str, Callable[[], Distribution], Callable[[Any], Any]]] = {
-    "room": (transfer, "lengths_on", lambda: joint([[0, 1]]), lambda one: one.log_partition),
-    "chains": (joint_kbest.Chains, "of", lambda: joint([[0], [1]]), lambda one: one.topk(3)),
+    "chains": (chains, "run", segmental, lambda one: one.marginals),
+    "tables": (joint_kernel, "highest_sums", joint, lambda one: one.topk(3)),
 }
 """What is computed first (a function of a module), a distribution, and a value that needs it."""
 

@@ -44,13 +44,20 @@ class LogPartition(Function):
 
 
 def _scaled(edges: Tensor, gradient: Tensor) -> Tensor:
-    """Edges (B, n, ..., m) times the gradient (B, n, m) of their chain."""
-    return edges * (gradient if edges.dim() == gradient.dim() else gradient[:, :, None])
+    """Edges (B, n, ..., m) times the gradient (B, n, m) of their unit."""
+    return edges * _beside(gradient, edges)
+
+
+def _beside(gradient: Tensor, edges: Tensor) -> Tensor:
+    """The gradient with as many dimensions as edges: those before the last are added."""
+    while gradient.dim() < edges.dim():
+        gradient = gradient.unsqueeze(-2)
+    return gradient
 
 
 def _scale(edges: Tensor, gradient: Tensor) -> Tensor:
     """The same in place."""
-    return edges.mul_(gradient if edges.dim() == gradient.dim() else gradient[:, :, None])
+    return edges.mul_(_beside(gradient, edges))
 
 
 def gradients(total: Callable[[Any], Tensor], scores: Any) -> Any:
@@ -66,7 +73,8 @@ def gradients(total: Callable[[Any], Tensor], scores: Any) -> Any:
         found = torch.autograd.grad(
             total(leaves), list(given.values()), create_graph=differentiable, materialize_grads=True
         )
-    return scores.changed(**dict(zip(given, found, strict=True)))
+    in_order = iter(found)
+    return leaves.map(lambda _: next(in_order))
 
 
 class Gather(Function):

@@ -133,3 +133,25 @@ def _part_rows(sets: Sequence[Iterable[AnyMention]]) -> dict[str, np.ndarray]:
             for name, prefix, (at, width) in edges_of(parts_of(mention)):
                 found[name][sentence, mention[2], prefix] = (sentence, at, width, mention[2], mention[0])
     return {name: np.array(list(rows.values()), dtype=np.int64).reshape(-1, 5).T.copy() for name, rows in found.items()}
+
+
+def pair_uses(
+    mention_sets: Sequence[Iterable[Mention]], group_of: Sequence[int], max_width: int
+) -> dict[str, np.ndarray]:
+    """The pair scores that sets use, as index columns (sentence, start, width, k, l), by the name of the scores."""
+    together: list[tuple[int, ...]] = []
+    within: list[tuple[int, ...]] = []
+    for sentence, mentions in enumerate(mention_sets):
+        starts: dict[int, dict[int, set[int]]] = {}
+        for start, end, kind in mentions:
+            if end - start <= max_width:
+                starts.setdefault(start, {}).setdefault(kind, set()).add(end - start - 1)
+        for start, by_type in starts.items():
+            for k, widths in by_type.items():
+                for l, others in by_type.items():  # noqa: E741
+                    if k == l or group_of[k] != group_of[l]:
+                        continue
+                    together += [(sentence, start, width, k, l) for width in widths & others if k < l]
+                    within += [(sentence, start, width, k, l) for width in widths if width < max(others)]
+    used = {"together": together, "within": within}
+    return {name: np.array(sorted(rows), dtype=np.int64).reshape(-1, 5).T.copy() for name, rows in used.items()}

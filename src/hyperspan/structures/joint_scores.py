@@ -5,26 +5,22 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from hyperspan.kernels.joint import GroupScores
-from hyperspan.kernels.numbers import in_float64
-from hyperspan.kernels.transfer import to_device
-from hyperspan.structures.mentions import Mention
-from hyperspan.structures.scores import EdgeScores, check_scores
+from hyperspan.kernels.numbers import namespace, placed, replaced
+from hyperspan.structures.scores import EdgeScores, Scores, Values, check_scores
 
 MOST_TYPES = 8
 """The largest number of types in a group: 8 types have 4^8 = 65,536 local choices at each span."""
 
 
-@dataclass(frozen=True)
-class JointScores:
+@dataclass(frozen=True, eq=False)
+class JointScores(Scores, Generic[Values]):
     """The scores of a segmental hypergraph, and of pairs of mentions that begin at the same word; both kinds of pairs
-    are optional.
+    are optional. All are NumPy arrays, or all tensors.
 
     ============  ==================  ==================================================================================
     field         shape               is added when
@@ -37,9 +33,9 @@ class JointScores:
     Entries that no set uses may hold anything, even NaN: those beyond a sentence, and those of impossible pairs.
     """
 
-    edges: EdgeScores
-    together: Tensor | None = None
-    within: Tensor | None = None
+    edges: EdgeScores[Values]
+    together: Values | None = None
+    within: Values | None = None
 
     def __post_init__(self) -> None:
         shape = (*self.edges.close.shape, self.edges.close.shape[3])
@@ -51,88 +47,69 @@ class JointScores:
         return f"JointScores({self.edges!r}{names})"
 
     @property
-    def close(self) -> Tensor:
+    def close(self) -> Values:
         """(B, n, c, m): the `close` scores of the edges."""
         return self.edges.close
 
-    def pairs(self) -> dict[str, Tensor]:
+    def pairs(self) -> dict[str, Any]:
         """The scores of pairs that are given, by name."""
-        return {name: tensor for name in ("together", "within") if (tensor := getattr(self, name)) is not None}
+        given = {"together": self.together, "within": self.within}
+        return {name: values for name, values in given.items() if values is not None}
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All tensors that are given, by name."""
+    def tensors(self) -> dict[str, Any]:
+        """All arrays or tensors that are given, by name."""
         return self.edges.tensors() | self.pairs()
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> JointScores:
-        """The same scores with a function applied to each tensor."""
-        return JointScores(
-            self.edges.map(function), **{name: function(tensor) for name, tensor in self.pairs().items()}
-        )
+    def map(self, function: Callable[[Any], Any]) -> JointScores[Any]:
+        """The same scores with a function applied to each array or tensor."""
+        edges = self.edges.map(function)
+        return JointScores(edges, **{name: function(values) for name, values in self.pairs().items()})
 
-    def __truediv__(self, temperature: float) -> JointScores:
-        """These scores at a temperature: above 1 the distribution is flatter, below 1 sharper; the ranking stays."""
-        return self.map(lambda tensor: tensor / temperature)
-
-    def to(self, *args: Any, **kwargs: Any) -> JointScores:
-        """Move or convert these scores; takes the arguments of :meth:`torch.Tensor.to`."""
-        return self.map(lambda tensor: tensor.to(*args, **kwargs))
-
-    def in_float64(self) -> JointScores:
-        """These scores in float64, on the CPU if their device has no such numbers."""
-        return self.map(in_float64)
-
-    @property
-    def needs_gradient(self) -> bool:
-        """Whether autograd tracks computations on these scores."""
-        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors().values())
-
-    def given(self, required: Tensor, forbidden: Tensor) -> JointScores:
+    def given(self, required: Any, forbidden: Any) -> JointScores[Values]:
         """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (B, n, c,
         m)."""
         return replace(self, edges=self.edges.given(required, forbidden))
 
-    def restrict(self, types: Sequence[int]) -> JointScores:
+    def restrict(self, types: Sequence[int]) -> JointScores[Values]:
         """The scores of some types, in this order."""
         kept = list(types)
-        edges = self.edges.map(lambda tensor: tensor[..., kept])
-        pairs: dict[str, Tensor] = {}
-        for name, tensor in self.pairs().items():
-            chosen = tensor[..., kept, :][..., kept]
+        edges = self.edges.map(lambda values: values[..., kept])
+        pairs: dict[str, Any] = {}
+        for name, values in self.pairs().items():
             if name == "together":  # only k < l counts, and the order may have changed
-                upper = torch.ones(tensor.shape[-2:], dtype=torch.bool, device=tensor.device).triu(1)
-                either = torch.where(upper, tensor, tensor.transpose(-1, -2))
-                chosen = either[..., kept, :][..., kept]
-            pairs[name] = chosen
+                upper = placed(np.triu(np.ones(values.shape[-2:], dtype=bool), 1), values)
+                values = namespace(values).where(upper, values, values.swapaxes(-1, -2))
+            pairs[name] = values[..., kept, :][..., kept]
         return JointScores(edges, **pairs)
 
-    def group(self, types: Sequence[int], room: Tensor) -> GroupScores:
+    def group(self, types: Sequence[int], room: Any) -> GroupScores:
         """The scores of a group of types, one row per word of the batch, 0 in padding; `room` (B * n,) as kernels
         expect."""
         kept = list(types)
         whole = kept == list(range(self.close.shape[3]))
-        widths = torch.arange(self.close.shape[2], device=room.device)
+        widths = placed(np.arange(self.close.shape[2]), room)
         beyond = room[:, None] <= widths  # (R, c)
-        last = room.clamp(max=len(widths))[:, None] <= widths + 1  # (R, c): where nothing can continue
+        last = room.clip(max=len(widths))[:, None] <= widths + 1  # (R, c): where nothing can continue
 
-        def rows(tensor: Tensor | None, outside: Tensor, pair: bool = False) -> Tensor | None:
-            if tensor is None or (pair and len(kept) == 1):
+        def rows(values: Any, outside: Any, pair: bool = False) -> Any:
+            if values is None or (pair and len(kept) == 1):
                 return None
-            some = tensor if whole else tensor[..., kept]
+            some = values if whole else values[..., kept]
             some = some[..., kept, :] if pair and not whole else some
-            some = some.flatten(0, 1)
-            return some.masked_fill(outside.view(*outside.shape, *[1] * (some.dim() - outside.dim())), 0.0)
+            some = some.reshape(len(room), *some.shape[2:])
+            return replaced(some, outside.reshape(*outside.shape, *[1] * (some.ndim - outside.ndim)), 0.0)
 
         edges = self.edges
         starts, steps = beyond[:, 0], beyond[:, 1:]
-        found = (
-            *(rows(tensor, starts) for tensor in (edges.absent, edges.present)),
+        return GroupScores(
+            rows(edges.absent, starts),
+            rows(edges.present, starts),
             rows(edges.extend, steps),
             rows(edges.close, beyond),
             rows(edges.branch, steps),
             rows(self.together, beyond, pair=True),
             rows(self.within, last, pair=True),
         )
-        return GroupScores(*found)  # type: ignore[arg-type]
 
 
 def check_groups(groups: Iterable[Iterable[int]] | None, types: int) -> tuple[tuple[int, ...], ...]:
@@ -158,27 +135,3 @@ def check_groups(groups: Iterable[Iterable[int]] | None, types: int) -> tuple[tu
             )
     found += [(kind,) for kind in range(types) if kind not in listed]
     return tuple(sorted(group for group in found if group))
-
-
-def pair_uses(
-    mention_sets: Sequence[Iterable[Mention]], group_of: Sequence[int], max_width: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """The pair scores that sets use, as index columns (sentence, start, width, k, l), for `together` and for
-    `within`."""
-    together: list[tuple[int, ...]] = []
-    within: list[tuple[int, ...]] = []
-    for sentence, mentions in enumerate(mention_sets):
-        starts: dict[int, dict[int, set[int]]] = {}
-        for start, end, kind in mentions:
-            if end - start <= max_width:
-                starts.setdefault(start, {}).setdefault(kind, set()).add(end - start - 1)
-        for start, by_type in starts.items():
-            for k, widths in by_type.items():
-                for l, others in by_type.items():  # noqa: E741
-                    if k == l or group_of[k] != group_of[l]:
-                        continue
-                    together += [(sentence, start, width, k, l) for width in widths & others if k < l]
-                    within += [(sentence, start, width, k, l) for width in widths if width < max(others)]
-    columns = [np.array(sorted(rows), dtype=np.int64).reshape(-1, 5).T for rows in (together, within)]
-    found = to_device(columns, device)
-    return found[0], found[1]

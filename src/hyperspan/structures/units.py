@@ -171,7 +171,8 @@ class UnitProduct(Distribution[Values]):
         """(B,): the entropy of the distribution over mention sets, in nats: log Z minus the expected score."""
         exact = self.with_scores(self.scores.in_float64())
         total: Any = exact.unit_log_partition
-        per_word = finite(total).sum(2) - weighted(exact.scores, exact.edge_marginals)
+        possible = exact.scores.map(finite)  # rounding may have made impossible edges slightly probable
+        per_word = finite(total).sum(2) - weighted(possible, exact.edge_marginals)
         found = per_word.sum(1).clip(min=0.0)
         return found if is_array(found) else found.to(self.scores.close)
 
