@@ -27,13 +27,14 @@ import torch
 from torch import Tensor, nn
 
 from hyperspan.baselines.greedy import GreedySets
-from hyperspan.baselines.linear_chain import outermost
+from hyperspan.baselines.linear_chain import TagScores, TagSteps, outermost
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.numbers import MINUS_INFINITY, log_sum
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Outputs, Setting
 from hyperspan.structures import Loss, Mention, MentionSet
+from hyperspan.structures.common import in_float64
 from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.graphs import Values, highest, log_partition, posteriors
 from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, parts_of, with_parts
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
@@ -171,67 +172,50 @@ def _in_order(segments: Sequence[Span], limits: Limits) -> Iterator[list[Span]]:
 # -- chains, and the model ---------------------------------------------------------------------------------------------
 
 
-class TypeChains:
-    """Chains of t tags over the words of each sentence, one for each of m types, which share no scores of steps.
+STEPS = TagSteps(np.array([[may_follow(tag, following) for following in range(len(TAGS))] for tag in range(len(TAGS))]))
 
-    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t); `inside` (B, n) marks the words inside their sentence.
-    -inf makes a step or a first tag impossible.
+
+class TypeChains:
+    """Chains of tags over the words of each sentence, one for each of m types, which share no scores of steps.
+
+    `emit` is (B, n, m, t), `step` (m, t, t) and `first` (m, t). Steps that are not legal are impossible.
     """
 
-    def __init__(self, emit: Tensor, step: Tensor, first: Tensor, inside: Tensor):
-        self.emit, self.step, self.first, self.inside = emit, step, first, inside
-        self.alive = inside[..., None, None].unbind(1)  # (B, 1, 1) a word
+    def __init__(self, emit: Tensor, step: Tensor, first: Tensor, lengths: Sequence[int]):
+        batch, n, m, t = self.shape = emit.shape
+        rows = emit.transpose(1, 2).reshape(batch * m, n, t)  # types of one sentence after the other
+        own = TagScores(rows, step.repeat(batch, 1, 1), first.repeat(batch, 1), first.new_zeros(batch * m, t))
+        self.graph = STEPS.graph(n)
+        self.scores = STEPS.scores(own, [length for length in lengths for _ in range(m)])  # (steps, B m)
 
-    @property
-    def _by_word(self) -> tuple[Tensor, ...]:
-        """(B, m, t) per word, 0 in padding."""
-        return self.emit.masked_fill(~self.inside[..., None, None], 0.0).unbind(1)
-
-    def _before(self) -> list[Tensor]:
-        """(B, m, t) per word: the log-sum over all paths to each tag; in padding those of the last word."""
-        emit = self._by_word
-        before = [emit[0] + self.first]
-        for position in range(1, len(emit)):
-            value = log_sum(before[-1][..., None] + self.step, 2) + emit[position]
-            before.append(torch.where(self.alive[position], value, before[-1]))
-        return before
+    def _by_type(self, values: Tensor) -> Tensor:
+        """(B m,) -> (B, m)"""
+        return values.view(self.shape[0], self.shape[2])
 
     @property
     def log_partition(self) -> Tensor:
         """(B, m)"""
-        return log_sum(self._before()[-1], 2)
+        return self._by_type(log_partition(self.graph, self.scores)[0])
 
-    def score(self, tags: Tensor) -> Tensor:
-        """(B, n, m) -> (B, m): the scores of tags, which may be anything in padding."""
-        kind = torch.arange(self.emit.shape[2], device=tags.device)
-        own = self.emit.gather(3, tags[..., None])[..., 0].masked_fill(~self.inside[..., None], 0.0)
-        steps = self.step[kind, tags[:, :-1], tags[:, 1:]].masked_fill(~self.inside[:, 1:, None], 0.0)
-        begin = self.first[kind, tags[:, 0]].masked_fill(~self.inside[:, :1], 0.0)
-        return own.sum(1) + steps.sum(1) + begin
+    def score(self, tags: np.ndarray) -> Tensor:
+        """(B, n, m) -> (B, m): the scores of tags, which are outside in padding."""
+        slots = STEPS.slots_of(tags.transpose(0, 2, 1).reshape(-1, self.shape[1]))  # (B m, n + 1)
+        taken = self.scores.gather(0, torch.from_numpy(slots.T).to(self.scores.device))
+        return self._by_type(taken.sum(0))
 
-    def posteriors(self) -> Tensor:
-        """(B, n, m, t): the probability of each tag; arbitrary in padding."""
-        emit, before = self._by_word, self._before()
-        after = [torch.zeros_like(emit[0])]
-        for position in range(len(emit) - 1, 0, -1):
-            value = log_sum(self.step + (emit[position] + after[-1])[:, :, None], 3)
-            after.append(torch.where(self.alive[position], value, after[-1]))
-        both = torch.stack(before, dim=1) + torch.stack(after[::-1], dim=1)
-        return (both - log_sum(before[-1], 2)[:, None, :, None]).exp()
+    def posteriors(self) -> np.ndarray:
+        """(B, n, m, t): the probability of each tag."""
+        batch, n, m, t = self.shape
+        steps = posteriors(self.graph, self.scores).view(n + 1, len(STEPS.before), batch * m)
+        found = STEPS.by_tag(steps)[:n]  # (n, t, B m)
+        return found.view(n, t, batch, m).permute(2, 0, 3, 1).numpy(force=True)
 
-    def best(self) -> Tensor:
-        """(B, n, m): the best tags; ties go to the first. In padding they repeat the last one."""
-        emit = self._by_word
-        value, came_from = emit[0] + self.first, list[Tensor]()
-        stay = torch.arange(value.shape[2], device=value.device).expand_as(value)
-        for position in range(1, len(emit)):
-            longer, source = (value[..., None] + self.step).max(2)
-            value = torch.where(self.alive[position], longer + emit[position], value)
-            came_from.append(torch.where(self.alive[position], source, stay))
-        tags = [value.max(2).indices]
-        for source in reversed(came_from):
-            tags.append(source.gather(2, tags[-1][..., None])[..., 0])
-        return torch.stack(tags[::-1], dim=1)
+    def best(self) -> np.ndarray:
+        """(B, n, m): the best tags; ties go to the first. In padding they are outside."""
+        batch, n, m, _ = self.shape
+        values = Values(self.graph, in_float64(self.scores).numpy(force=True), highest)
+        tags = [STEPS.tags_of(values.best(row)) for row in range(batch * m)]
+        return np.array(tags, dtype=np.int64).reshape(batch, m, n).transpose(0, 2, 1)
 
 
 class Biohd(Model):
@@ -245,8 +229,6 @@ class Biohd(Model):
         m, t = len(self.labels), len(TAGS)
         self.emit = self.encoder.word_layer(Outputs(TAGS, m, by_type=True))
         self.step, self.first = nn.Parameter(torch.zeros(m, t, t)), nn.Parameter(torch.zeros(m, t))
-        legal = torch.tensor([[may_follow(tag, following) for following in range(t)] for tag in range(t)])
-        self.register_buffer("_illegal", ~legal, persistent=False)
         given = config.discontinuous
         self.limits = Limits(given.parts, 0, given.gap, 0)
         """The limits on gaps and parts; chains do not limit widths."""
@@ -261,11 +243,7 @@ class Biohd(Model):
         shape = (len(batch.lengths), batch.longest, len(self.labels), len(TAGS))
         emit = self.emit(words).float().index_select(0, batch.row_of).view(shape)
         emit = emit + bias * emit.new_tensor([tag in OF_PARTS for tag in range(len(TAGS))])
-        (lengths,) = self.indices(np.array(batch.lengths))
-        illegal: Tensor = self._illegal  # type: ignore[assignment]
-        step = self.step.masked_fill(illegal, MINUS_INFINITY)
-        first = self.first.masked_fill(illegal[OUTSIDE], MINUS_INFINITY)
-        return TypeChains(emit, step, first, torch.arange(batch.longest, device=self.device) < lengths[:, None])
+        return TypeChains(emit, self.step, self.first, batch.lengths)
 
     def _tags(self, mentions: set[AnyMention], length: int) -> dict[int, list[int]]:
         """The tags of each type that has mentions."""
@@ -292,8 +270,7 @@ class Biohd(Model):
             for kind, listed in own.items():
                 tags[sentence, :length, kind] = listed
         chains = self._chains(words, batch)
-        (wanted,) = self.indices(tags)
-        return Loss((chains.log_partition - chains.score(wanted)).sum(1).clamp(min=0.0), tuple(left_out))
+        return Loss((chains.log_partition - chains.score(tags)).sum(1).clamp(min=0.0), tuple(left_out))
 
     def settings(self) -> list[Setting]:
         """The bias of the tags of discontinuous mentions."""
@@ -316,10 +293,9 @@ class Biohd(Model):
         if batch.longest == 0:
             return GreedySets([{} for _ in sentences], [0.0] * len(sentences), batch.lengths, m, self.device)
         chains = self._chains(words, batch, bias)
-        best = chains.best()  # (B, n, m)
-        probable = chains.posteriors().gather(3, best[..., None])[..., 0].clamp(max=1.0).cpu().numpy()
-        values = (chains.score(best) - chains.log_partition).sum(1).clamp(max=0.0).tolist()
-        tags = best.masked_fill(~chains.inside[..., None], OUTSIDE).cpu().numpy()
+        tags = chains.best()  # (B, n, m)
+        probable = np.take_along_axis(chains.posteriors(), tags[..., None], 3)[..., 0].clip(max=1.0)
+        values = (chains.score(tags) - chains.log_partition).sum(1).clamp(max=0.0).tolist()
         found: list[dict[AnyMention, float]] = [{} for _ in sentences]
         for sentence, kind in np.argwhere((tags != OUTSIDE).any(1)).tolist():
             for one in mentions_of_parts(tags[sentence, :, kind].tolist(), kind, self.limits):

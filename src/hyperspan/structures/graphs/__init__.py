@@ -26,6 +26,7 @@ from hyperspan.structures.graphs.hypergraph import (
 )
 from hyperspan.structures.graphs.joint import JointNode, joint_hypergraph, joint_hyperpath, joint_mentions
 from hyperspan.structures.graphs.packed import Graph
+from hyperspan.structures.graphs.paths import Values, highest
 from hyperspan.structures.graphs.segmental import (
     SegmentalNode,
     hyperpath_of,
@@ -37,7 +38,7 @@ from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sam
 
 if TYPE_CHECKING:
     from hyperspan.structures.graphs.distribution import GraphDistribution, SpanGraph
-    from hyperspan.structures.graphs.sums import stretches
+    from hyperspan.structures.graphs.sums import log_partition, posteriors, stretches
 
 __all__ = [
     "Counting",
@@ -54,25 +55,32 @@ __all__ = [
     "Sampling",
     "SegmentalNode",
     "SpanGraph",
+    "Values",
     "discontinuous_hypergraph",
     "discontinuous_hyperpath",
     "discontinuous_mentions",
+    "highest",
     "hyperpath_of",
     "hyperpaths",
     "inside",
     "joint_hypergraph",
     "joint_hyperpath",
     "joint_mentions",
+    "log_partition",
     "mentions_of",
     "nodes_of",
     "outside",
+    "posteriors",
     "segmental_hypergraph",
     "stretches",
     "viterbi",
 ]
 
 
-NEED_TORCH = {"GraphDistribution": "distribution", "SpanGraph": "distribution", "stretches": "sums"}
+NEED_TORCH = {
+    **dict.fromkeys(("GraphDistribution", "SpanGraph"), "distribution"),
+    **dict.fromkeys(("log_partition", "posteriors", "stretches"), "sums"),
+}
 """The modules of the names that load on first use."""
 
 
