@@ -21,10 +21,12 @@ from hyperspan.cli.progress import TrainingDisplay
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
 from hyperspan.render.plots import draw_learning_curve
 from hyperspan.training.events import (
+    DataNote,
     EpochFinished,
     JsonLinesLog,
     RunEnded,
     RunStarted,
+    SettingsChosen,
     StepsTaken,
     TensorBoardLog,
     TrainingEvent,
@@ -188,13 +190,12 @@ def shown(terminal: bool, after: int = 0, with_dev: bool = True) -> str:
     return stream.getvalue()
 
 
-def test_without_a_terminal_there_is_a_line_an_epoch() -> None:
+def test_in_a_log_epochs_have_lines_ever_further_apart() -> None:
     assert shown(terminal=False).splitlines() == [
         "training segmental: 1,900,000 parameters, 15,022 sentences, 401,500 words, 4 epochs, on cpu",
         "epoch 1/4: loss 8.0000, dev P 60.0 R 40.0 F1 50.0 (best), 12,345 words/s, 1 min 15 s",
         "2 mentions are ignored in training: beyond the limits of the model, or overlapping as it cannot represent",
         "epoch 2/4: loss 4.0000, dev P 80.0 R 60.0 F1 70.0 (best), 12,345 words/s, 1 min 15 s",
-        "epoch 3/4: loss 2.6667, dev P 70.0 R 50.0 F1 60.0, 12,345 words/s, 1 min 15 s",
         "epoch 4/4: loss 2.0000, dev P 75.0 R 55.0 F1 65.0, 12,345 words/s, 1 min 15 s",
         "all epochs are done: 4 epochs in 5 min 0 s; best dev F1 70.0, epoch 2",
     ]
@@ -204,15 +205,35 @@ def test_without_dev_no_scores_are_shown() -> None:
     lines = shown(terminal=False, with_dev=False).splitlines()
     assert lines[1] == "epoch 1/4: loss 8.0000, 12,345 words/s, 1 min 15 s"
     assert lines[-1] == "all epochs are done: 4 epochs in 5 min 0 s"
-    assert "8.0000       –       –       –     12,345" in shown(terminal=True, with_dev=False)
+    assert "F1" not in shown(terminal=True, with_dev=False)
 
 
-def test_on_a_terminal_there_are_a_table_and_bars() -> None:
-    text = shown(terminal=True)
-    assert text.count("dev F1  ") == 1
-    assert "   2/4        4.0000    80.0    60.0    70.0     12,345   1 min 15 s  best\n" in text
-    assert "   3/4        2.6667    70.0    50.0    60.0     12,345   1 min 15 s\n" in text
-    assert "━" in text and "training" in text and "epoch 4/4" in text and "words/s" in text
+def test_a_log_of_a_long_run_has_few_lines() -> None:
+    stream = io.StringIO()
+    with TrainingDisplay(Console(file=stream, force_terminal=False, width=80)) as display:
+        display(SettingsChosen(56, True, {"words.dimension": 100, "training.epochs": 1000, "training.batch_size": 8}))
+        display(replace(next(run()), epochs=1000))  # type: ignore[type-var]
+        for epoch in range(1, 1001):
+            dev = {"precision": 0.5, "recall": 0.5, "f1": 0.5} if epoch % 3 == 0 else None
+            display(replace(finished(1.0, dev), epoch=epoch))
+    lines = stream.getvalue().splitlines()
+    assert len(lines) <= 20 and lines[-1].startswith("epoch 1000/1000: ")
+    assert all("F1" in line for line in lines[6:-1])
+    assert lines[1:3] == ["  words        dimension=100", "  training     epochs=1000, batch_size=8"]
+
+
+def test_on_a_terminal_there_is_one_live_line() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, color_system=None, legacy_windows=False)
+    with TrainingDisplay(console) as display:
+        for event in run():
+            if isinstance(event, RunEnded):
+                display(DataNote("above the line"))
+                time.sleep(0.3)  # it is drawn ten times a second
+            display(event)
+    text = stream.getvalue()
+    assert "dev P" not in text and "above the line" in text
+    assert "━" in text and "epoch 4/4" in text and "loss 2.0000 · F1 65.0, best 70.0 · 12,345 words/s" in text
 
 
 def test_without_a_terminal_there_is_a_line_at_least_every_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,10 +184,11 @@ def test_the_settings_are_told_and_kept(tmp_path: Path) -> None:
     config.write_text(small(epochs=2).to_toml(), encoding="utf-8")
     done = hyperspan("train", str(config), "--output", str(tmp_path / "run"), "--device", "cpu")
     assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("settings for ")]
+    rows = done.stderr.partition("settings for ")[2].partition("training segmental")[0].splitlines()[1:]
     kept = Config.read(tmp_path / "run" / "config.toml")
     assert not any(map(kept.is_auto, keys("auto")))
-    shown = dict(part.split("=", 1) for part in line.partition(": ")[2].split())
+    sections = [row.split(maxsplit=1) for row in rows if row.startswith("  ")]
+    shown = dict(f"{name}.{part}".split("=", 1) for name, parts in sections for part in parts.split(", "))
     assert shown["training.batch_size"] == str(kept.training.batch_size)
     assert float(shown["training.learning_rate"]) == pytest.approx(kept.training.learning_rate)
     assert "training.epochs" not in shown and shown.keys() <= set(keys("auto"))

@@ -1,25 +1,16 @@
-"""Displays of training runs and learning curves: progress bars on a terminal; in files one line per epoch or run, and
-at least one per minute.
-"""
+"""Displays of training and learning curves: one live line on a terminal; in a log few lines, ever further apart."""
 
 from __future__ import annotations
 
 import time
 from contextlib import ExitStack
 from functools import singledispatchmethod
+from itertools import groupby
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
@@ -36,7 +27,6 @@ from hyperspan.training.events import (
     TrainingEvent,
 )
 
-_HEADER = f"{'epoch':>9} {'loss':>10} {'dev P':>7} {'dev R':>7} {'dev F1':>7} {'words/s':>10} {'time':>12}"
 _ENDINGS = {
     "epochs": "all epochs are done",
     "patience": "the scores got no better for a while",
@@ -45,24 +35,32 @@ _ENDINGS = {
 
 
 class EventDisplay:
-    """Base class of console displays: progress bars on a terminal, otherwise at least one line per minute."""
+    """Base class of displays: a live line on a terminal; a line in a log after a minute of silence, then two …"""
 
-    def __init__(self, console: Console, *columns: ProgressColumn):
+    def __init__(self, console: Console):
         self._console = console
         self._state = "reading the data"
-        """The current activity, for output without bars."""
-        self._printed = time.monotonic()
+        """The current activity, for a log."""
+        self._began = self._printed = time.monotonic()
         self._until_exit = ExitStack()
+        columns = (TextColumn("{task.description}"), BarColumn(12), TextColumn("{task.fields[state]}"))
         # Standard output is for results: it is not redirected.
-        self._bars = Progress(
-            *columns, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal
+        self._live = Progress(
+            *columns,
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            disable=not console.is_terminal,
         )
+        self._line = self._live.add_task(self._state, total=None, state="")
 
     def __enter__(self) -> Self:
-        self._bars.start()
+        self._live.start()
         if not self._console.is_terminal:
             self._until_exit.enter_context(
-                print_every_minute(lambda: f"{self._state} …", self._write, printed=lambda: self._printed)
+                print_every_minute(lambda: f"{self._state} …", self._print, printed=self._silent_until)
             )
         return self
 
@@ -70,7 +68,7 @@ class EventDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._until_exit.close()
-        self._bars.stop()
+        self._live.stop()
 
     def __call__(self, event: TrainingEvent) -> None:
         self._show(event)
@@ -78,16 +76,17 @@ class EventDisplay:
     def _show(self, event: TrainingEvent) -> None:
         raise NotImplementedError
 
+    def _silent_until(self) -> float:
+        """The time of the last line, later by as much as had passed before it."""
+        return self._printed + (self._printed - self._began)
+
     def _print(self, text: str, style: str | None = None) -> None:
         self._printed = time.monotonic()
-        self._write(text, style)
-
-    def _write(self, text: str, style: str | None = None) -> None:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 class TrainingDisplay(EventDisplay):
-    """Shows the events of the training loop on a console.
+    """Shows the events of the training loop on a console. In a log, epochs 1, 2, 4, 8 … and the last have a line.
 
     >>> import sys
     >>> with TrainingDisplay(Console(file=sys.stdout, force_terminal=False)) as show:
@@ -99,21 +98,14 @@ class TrainingDisplay(EventDisplay):
     """
 
     def __init__(self, console: Console):
-        remaining = TimeRemainingColumn(compact=True)
-        super().__init__(
-            console,
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
-            remaining,
-            TextColumn("left"),
-        )
+        super().__init__(console)
         self._epochs = 0
         self._steps_an_epoch = 1
-        self._header_shown = False
         self._too_wide_shown = False
-        self._run: TaskID | None = None
-        self._epoch: TaskID | None = None
+        self._scores = ""
+        self._best = 0.0
+        self._next = 1
+        """The next epoch with a line in a log."""
 
     @singledispatchmethod
     def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
@@ -126,8 +118,10 @@ class TrainingDisplay(EventDisplay):
     @_show.register
     def _settings(self, event: SettingsChosen) -> None:
         corpus = counted(event.sentences, "English sentence" if event.english else "sentence")
-        values = " ".join(f"{key}={_shown(value)}" for key, value in event.values.items())
-        self._print(f"settings for {corpus}, which --set changes: {values}")
+        self._print(f"settings for {corpus}, which --set changes:")
+        for section, keys in groupby(event.values, lambda key: key.partition(".")[0]):
+            values = ", ".join(f"{key.partition('.')[2]}={_shown(event.values[key])}" for key in keys)
+            self._print(f"  {section:<12} {values}")
 
     @_show.register
     def _hint(self, event: Hint) -> None:
@@ -143,60 +137,49 @@ class TrainingDisplay(EventDisplay):
         if event.epoch:
             self._print(f"resumed after epoch {event.epoch}")
         self._state = f"epoch {event.epoch + 1}/{self._epochs}"
-        self._run = self._bars.add_task("training", total=event.steps, completed=event.step, state="")
-        self._epoch = self._bars.add_task(
-            f"epoch {event.epoch + 1}/{self._epochs}", total=self._steps_an_epoch, state=""
-        )
+        self._live.update(self._line, description=self._state, total=event.steps, completed=event.step)
 
     @_show.register
     def _step(self, event: StepsTaken) -> None:
-        if self._run is None or self._epoch is None:
-            return
         within = event.step - (event.epoch - 1) * self._steps_an_epoch
-        state = f"loss {event.loss:.4f} · {event.words_per_second:,.0f} words/s"
-        self._state = f"epoch {event.epoch}/{self._epochs}: step {within:,} of {self._steps_an_epoch:,}, {state}"
-        self._bars.update(self._run, completed=event.step)
-        self._bars.update(self._epoch, completed=within, state=state, description=f"epoch {event.epoch}/{self._epochs}")
+        state = f"loss {event.loss:.4f}{self._scores} · {event.words_per_second:,.0f} words/s"
+        reached = f"epoch {event.epoch}/{self._epochs}"
+        self._state = f"{reached}: step {within:,} of {self._steps_an_epoch:,}, {state}"
+        self._live.update(self._line, completed=event.step, description=reached, state=state)
 
     @_show.register
     def _finish_epoch(self, event: EpochFinished) -> None:
-        if self._console.is_terminal:
-            if not self._header_shown:
-                self._print(_HEADER, style="dim")
-                self._header_shown = True
-            self._print(_row(event, self._epochs), style="bold green" if event.best else None)
-        else:
+        if event.dev is not None:
+            self._best = event.dev["f1"] if event.best else self._best
+            self._scores = f" · F1 {_percent(event.dev['f1'])}, best {_percent(self._best)}"
+        if not self._console.is_terminal and self._has_line(event):
             self._print(_sentence(event, self._epochs))
+            self._next = 2 * event.epoch
         self._state = f"epoch {min(event.epoch + 1, self._epochs)}/{self._epochs}"
         if event.too_wide and not self._too_wide_shown:  # the same mentions every epoch
             self._print(
                 f"{event.too_wide:,} mentions are ignored in training: beyond the limits of the model, or overlapping as it cannot represent"
             )
             self._too_wide_shown = True
-        if self._run is not None and self._epoch is not None:
-            self._bars.update(self._run, completed=event.step)
-            following = min(event.epoch + 1, self._epochs)
-            self._bars.reset(self._epoch, description=f"epoch {following}/{self._epochs}", state="")
+        state = f"loss {event.loss:.4f}{self._scores} · {event.words_per_second:,.0f} words/s"
+        self._live.update(self._line, completed=event.step, state=state)
+
+    def _has_line(self, event: EpochFinished) -> bool:
+        """Whether an epoch has a line in a log: the last one, and few before, with scores where there are any."""
+        if event.epoch == self._epochs:
+            return True
+        return event.epoch >= self._next and (event.dev is not None or not self._scores)
 
     @_show.register
     def _end(self, event: RunEnded) -> None:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
+        self._live.update(self._line, description=self._state, state="")
         self._print(f"{_ENDINGS[event.stopped]}: {counted(event.epoch, 'epoch')} in {duration(event.seconds)}{best}")
 
 
 def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) or '""'
-
-
-def _row(event: EpochFinished, epochs: int) -> str:
-    """A line of the table under _HEADER."""
-    dev = event.dev
-    scores = [_percent(dev[name]) if dev else "–" for name in ("precision", "recall", "f1")]
-    return (
-        f"{event.epoch:>4}/{epochs:<4} {event.loss:>10.4f} {scores[0]:>7} {scores[1]:>7} {scores[2]:>7} "
-        f"{event.words_per_second:>10,.0f} {duration(event.seconds):>12}{'  best' if event.best else ''}"
-    )
 
 
 def _sentence(event: EpochFinished, epochs: int) -> str:
@@ -230,13 +213,10 @@ class CurveDisplay(EventDisplay):
     """Shows the events of a learning curve on a console."""
 
     def __init__(self, console: Console):
-        state = TextColumn("{task.fields[state]}")
-        super().__init__(console, TextColumn("{task.description}"), BarColumn(), state, TimeElapsedColumn())
+        super().__init__(console)
         self._part = ""
         self._epochs = 0
         self._scores = ""
-        self._all = self._bars.add_task("runs", total=None, state=self._state)
-        self._one = self._bars.add_task("", total=None, state="", visible=False)
 
     @singledispatchmethod
     def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
@@ -244,31 +224,27 @@ class CurveDisplay(EventDisplay):
 
     @_show.register
     def _start_part(self, event: PartStarted) -> None:
-        self._part = f"{event.size:,} sentences, seed {event.seed}"
-        self._state, self._scores = f"{self._part} ({event.number} of {event.of})", ""
-        self._bars.update(self._all, total=event.of, completed=event.number - 1, state=f"{event.number} of {event.of}")
-        self._bars.reset(self._one, description=self._part, state="", visible=True)
+        self._part, self._scores = f"{event.size:,} sentences, seed {event.seed} ({event.number} of {event.of})", ""
+        self._state = self._part
+        self._live.reset(self._line, description=self._part, state="")
 
     @_show.register
     def _start_run(self, event: RunStarted) -> None:
         self._epochs = event.epochs
-        self._bars.update(self._one, total=event.steps, completed=event.step)
+        self._live.update(self._line, total=event.steps, completed=event.step)
 
     @_show.register
     def _step(self, event: StepsTaken) -> None:
-        self._bars.update(self._one, completed=event.step)
+        self._live.update(self._line, completed=event.step)
 
     @_show.register
     def _finish_epoch(self, event: EpochFinished) -> None:
         if event.dev is not None:
-            self._scores = f", dev F1 {100 * event.dev['f1']:.1f}"
+            self._scores = f", dev F1 {_percent(event.dev['f1'])}"
         reached = f"epoch {event.epoch}/{self._epochs}{self._scores}"
         self._state = f"{self._part}: {reached}"
-        self._bars.update(self._one, completed=event.step, state=reached)
+        self._live.update(self._line, completed=event.step, state=reached)
 
     @_show.register
     def _finish_part(self, event: PartFinished) -> None:
-        place = f"{event.number} of {event.of}"
-        score = f"dev F1 {100 * event.run.f1:.1f} in {duration(event.run.seconds)}"
-        self._print(f"hyperspan: {self._part}: {score} ({place})")
-        self._bars.update(self._all, completed=event.number)
+        self._print(f"hyperspan: {self._part}: dev F1 {_percent(event.run.f1)} in {duration(event.run.seconds)}")
