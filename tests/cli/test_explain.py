@@ -11,8 +11,8 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn.validation import validate
-from hyperspan.training.run import train
 from tests.support.process import call, hyperspan
+from tests.support.runs import train
 
 CONFIG = """\
 [data]

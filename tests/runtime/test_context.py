@@ -23,9 +23,9 @@ from hyperspan.runtime.loading import load
 from hyperspan.text.sentences import with_context
 from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
-from hyperspan.training.run import train
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.models import HARBOUR
+from tests.support.runs import train
 
 TEXT = "The keeper of Port Amsel waved. Why did she? Nobody knows in Lindau. The crew slept on the Marigold."
 

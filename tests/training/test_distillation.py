@@ -22,11 +22,10 @@ from hyperspan.structures.scores import mean_scores
 from hyperspan.training.data import Unlabelled, context_of, read_sentences, read_unlabelled
 from hyperspan.training.loop import dev_scores
 from hyperspan.training.loss import Teachers, TrainingLoss
-from hyperspan.training.run import train
 from hyperspan.training.start import new_student, read_teachers, with_annotated
 from hyperspan.types import AnnotationScope, Sentence
 from tests.support.models import HARBOUR, loss_of
-from tests.support.runs import same_result
+from tests.support.runs import same_result, train
 
 SMALL = {"hidden": 12, "span_hidden": 12, "input_dropout": 0.0, "output_dropout": 0.0}
 WORDS = {"words": {"dimension": 16, "tag_dimension": 32}, "characters": {"encoder": "none"}}

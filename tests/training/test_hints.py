@@ -110,7 +110,7 @@ def test_a_gap_to_train_asks_for_resources_and_data_and_not_for_steps() -> None:
 def test_a_score_that_rises_at_the_end_asks_for_more_epochs() -> None:
     (hint,) = final(0.6, 0.7, scores=RISING)
     assert hint == (
-        "dev F1 still rose at the end, from 36.0 to 48.0 in the last 6 epochs; train longer: --set training.epochs=48 --resume"
+        "dev F1 still rose at the end, from 36.0 to 48.0 in the last 6 epochs; train longer: --set training.epochs=48 --force"
     )
     every_third = [score for score in RISING if score.epoch % 3 == 0]
     assert "in the last 6 epochs" in final(0.6, 0.7, scores=every_third)[0]
@@ -125,15 +125,15 @@ def test_a_score_that_rises_at_the_end_asks_for_more_epochs() -> None:
 def test_patience_that_ended_a_bad_run_can_be_doubled() -> None:
     first, _ = final(0.3, 0.4, stopped="patience", scores=FLAT[:9])
     assert first == (
-        "the run stopped after 9 of 24 epochs, 5 without a better dev F1; go on with --set training.patience=10 --resume"
+        "the run stopped after 9 of 24 epochs, 5 without a better dev F1; wait longer with --set training.patience=10 --force"
     )
 
 
-def test_a_bad_run_that_plateau_ended_can_go_on_with_more_reductions() -> None:
+def test_a_bad_run_that_plateau_ended_can_have_more_reductions() -> None:
     first, _ = final(0.3, 0.4, stopped="plateau", scores=FLAT[:9])
     assert first == (
-        "the run stopped after 9 of 24 epochs, as dev F1 no longer rose; go on at a lower learning rate with "
-        "--set training.plateau_reductions=3 --resume"
+        "the run stopped after 9 of 24 epochs, as dev F1 no longer rose; lower the learning rate once more with "
+        "--set training.plateau_reductions=3 --force"
     )
     assert final(0.6, 0.7, scores=RISING, stopped="plateau") == []
 

@@ -28,16 +28,15 @@ from hyperspan.runtime.cards import HEADINGS, ModelCard
 from hyperspan.runtime.domain import DomainCheck
 from hyperspan.runtime.loading import load
 from hyperspan.runtime.tensors import read_tensors, write_tensors
-from hyperspan.training import loop
+from hyperspan.training import loop, run
 from hyperspan.training.data import TrainingData, read_sentences
 from hyperspan.training.events import DataNote, EpochFinished, TrainingEvent, read_log
 from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores
 from hyperspan.training.loss import TrainingLoss
-from hyperspan.training.run import train
 from hyperspan.training.settings import CorpusFacts, complete
 from tests.support.models import HARBOUR
 from tests.support.process import call
-from tests.support.runs import CONFIG, same_result, train_command
+from tests.support.runs import CONFIG, same_result, train, train_command
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
@@ -326,6 +325,17 @@ def test_train_says_why_it_does_not_begin(place: Path, output: str, changes: str
         train(settings, place / name, device="cpu", resume=bool(resume))
     assert isinstance(refused.value, OutputExistsError) == (not resume and name != "new")
     assert (place / name).exists() == (name in ("run", "notes"))
+
+
+def test_a_finished_run_leaves_a_small_model_and_no_checkpoint(place: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    result = run.train(Config.from_toml(CONFIG).override(["training.epochs=1"]), folder, device="cpu")
+    assert not (folder / CHECKPOINT).exists()
+    small, whole = ((one / "model.safetensors").stat().st_size for one in (folder, place / "run"))
+    assert small < 0.6 * whole
+    assert dev_scores(load_model(folder), read_sentences(HARBOUR))["f1"] == result.dev_f1
+    with pytest.raises(InputError, match=r"small holds a finished run, .*begin anew with --force, or .*--start"):
+        run.train(Config.from_toml(CONFIG), folder, device="cpu", resume=True)
 
 
 def test_a_checkpoint_of_another_version_is_refused_by_name(place: Path, tmp_path: Path) -> None:

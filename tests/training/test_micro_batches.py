@@ -17,8 +17,8 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.events import read_log
 from hyperspan.training.loop import CHECKPOINT, Run, Trainer
 from hyperspan.training.loss import TrainingLoss
-from hyperspan.training.run import train
 from tests.support.models import HARBOUR
+from tests.support.runs import train
 
 PLAIN = [
     *("words.word_dropout=0", "encoder.input_dropout=0", "encoder.output_dropout=0"),

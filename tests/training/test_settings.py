@@ -14,10 +14,10 @@ from hyperspan.config import Config, keys
 from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
 from hyperspan.training.events import SettingsChosen, TrainingEvent, read_log
-from hyperspan.training.run import train
 from hyperspan.training.settings import LARGE, MOST_TO_START, START, CorpusFacts, complete
 from tests.support.models import HARBOUR
 from tests.support.process import hyperspan
+from tests.support.runs import train
 
 NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.abilities.vectors}
 kinds = [

@@ -23,11 +23,11 @@ from hyperspan.structures.constraints import PartialMarks
 from hyperspan.training.data import check_annotated, check_declared, read_dev, read_sentences, read_train
 from hyperspan.training.loop import mention_counts
 from hyperspan.training.loss import TrainingLoss
-from hyperspan.training.run import check_files, train
+from hyperspan.training.run import check_files
 from hyperspan.training.tuning import best_temperature, best_value
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR, loss_of
-from tests.support.runs import same_result
+from tests.support.runs import same_result, train
 
 SMALL = ["encoder.hidden=8", "encoder.span_hidden=8", "words.dimension=8", "words.vectors=", "training.start="]
 QUICK = [*SMALL, "characters.encoder=none", "training.batch_size=4", "training.epochs=2", "training.learning_rate=0.02"]

@@ -24,12 +24,11 @@ from hyperspan.training.data import read_sentences
 from hyperspan.training.events import DataNote, TrainingEvent
 from hyperspan.training.loop import Run, Trainer, dev_scores
 from hyperspan.training.loss import TrainingLoss
-from hyperspan.training.run import train
 from hyperspan.training.settings import following
 from hyperspan.training.start import WarmStart, learnt_parameters, new_warm_model, resemblance
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR
-from tests.support.runs import same_result, train_command
+from tests.support.runs import same_result, train, train_command
 
 PLAIN = [
     *("training.schedule=constant", "training.warmup_epochs=0", "training.ema_decay=0", "training.lm_loss_weight=0"),

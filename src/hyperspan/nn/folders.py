@@ -65,11 +65,16 @@ def save_model(model: Model, folder: Path, *, half: bool = False) -> None:
     """Write a model to a folder; with `half`, in two bytes per number instead of four, and one byte for word
     vectors."""
     folder.mkdir(parents=True, exist_ok=True)
-    with Target(str(folder / "config.toml"), force=True).open() as file:
-        file.write(model.config.to_toml())
+    save_config(model.config, folder)
     model.vocabulary.save(folder)
     tensors = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     write_tensors(quantized(tensors, vector_names(model)) if half else tensors, folder / "model.safetensors")
+
+
+def save_config(config: Config, folder: Path) -> None:
+    """Write the configuration of the model in a folder."""
+    with Target(str(folder / "config.toml"), force=True).open() as file:
+        file.write(config.to_toml())
 
 
 def load_model(

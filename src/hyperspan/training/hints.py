@@ -132,14 +132,14 @@ def _about_length(settings: RunSettings, scores: Sequence[EpochScore], outcome: 
         if outcome.dev["f1"] < LOW:
             yield (
                 f"the run stopped after {scores[-1].epoch:,} of {training.epochs:,} epochs, {training.patience:,} without a better dev "
-                f"F1; go on with --set training.patience={2 * training.patience} --resume"
+                f"F1; wait longer with --set training.patience={2 * training.patience} --force"
             )
         return
     if outcome.stopped == "plateau":
         if outcome.dev["f1"] < LOW:
             yield (
-                f"the run stopped after {scores[-1].epoch:,} of {training.epochs:,} epochs, as dev F1 no longer rose; go on at a lower "
-                f"learning rate with --set training.plateau_reductions={training.plateau_reductions + 1} --resume"
+                f"the run stopped after {scores[-1].epoch:,} of {training.epochs:,} epochs, as dev F1 no longer rose; lower the "
+                f"learning rate once more with --set training.plateau_reductions={training.plateau_reductions + 1} --force"
             )
         return
     last = -(-len(scores) // 4)
@@ -151,10 +151,9 @@ def _about_length(settings: RunSettings, scores: Sequence[EpochScore], outcome: 
     if higher - lower < (RISE_TO_ZERO if falls else RISE):
         return
     span = after[-1].epoch - before[-1].epoch
-    # a schedule that decays to zero must know its end from the start
     yield (
         f"dev F1 still rose at the end, from {_percent(lower)} to {_percent(higher)} in the last {span:,} epochs; train longer: "
-        f"--set training.epochs={2 * training.epochs} {'--force' if falls else '--resume'}"
+        f"--set training.epochs={2 * training.epochs} --force"
     )
 
 

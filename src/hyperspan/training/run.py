@@ -18,6 +18,7 @@ from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.intervals import Confidence, confidence
 from hyperspan.nn import Model, load_model, save_model
 from hyperspan.nn.bundled import BUNDLED
+from hyperspan.nn.folders import save_config
 from hyperspan.nn.hub import check_pretrained
 from hyperspan.nn.validation import check_start, check_warm_start, validate
 from hyperspan.plugins import MODELS
@@ -81,6 +82,7 @@ def train(
     listeners: Sequence[Listener] = (),
     tensorboard: bool = False,
     data: TrainingData | None = None,
+    small: bool = True,
 ) -> TrainingResult:
     """Train a model, keep the checkpoint with the best dev F1, and write it to a folder.
 
@@ -91,6 +93,8 @@ def train(
     - `device`: cpu, cuda, cuda:1, …, or auto for a GPU if available. `threads` is the number of CPU threads
       meanwhile.
     - `data`: the training sentences, if you have them in memory. Default: read the corpora of the configuration.
+    - `small`: leave a small folder: numbers of two bytes, one for word vectors, and no checkpoint. If not, numbers have
+      four bytes, and `resume` can train a finished run for more epochs.
     - `listeners`: receive all training events. `tensorboard` also writes logs for TensorBoard.
 
     >>> import tempfile
@@ -129,7 +133,7 @@ def train(
             adviser = _adviser(trainer)
             trainer.listeners = [*trainer.listeners, adviser]
             trainer.run()
-            return _finished(trainer, adviser, force=force)
+            return _finished(trainer, adviser, force=force, small=small)
 
 
 @contextmanager
@@ -232,21 +236,26 @@ def _adviser(trainer: Trainer) -> Adviser:
     return Adviser(RunSettings(config, corpus.english, usual_steps(config, corpus)), listeners, before)
 
 
-def _finished(trainer: Trainer, adviser: Adviser, *, force: bool) -> TrainingResult:
+def _finished(trainer: Trainer, adviser: Adviser, *, force: bool, small: bool) -> TrainingResult:
     """Complete the folder of a finished run, and return how good its model is."""
-    folder, dev = trainer.folder, trainer.given.dev
-    model = load_model(folder, trainer.model.device)
+    folder, dev, device = trainer.folder, trainer.given.dev, trainer.model.device
+    model = load_model(folder, device)
+    if small:
+        save_model(model, folder, half=True)
+        model = load_model(folder, device)  # what is tuned is what is left
     best = sure = None
     if dev:
         tune(model, dev)
         counts = mention_counts(model, dev)
         scores, sure = Score.total(counts).by_measure, confidence(counts)
         best = scores["f1"]
-        save_model(model, folder)
+        save_config(model.config, folder)
         adviser.finish(scores, _train_f1(model, trainer.given.train, len(dev)) if best < GOOD else None)
     seconds = sum(event["seconds"] for event in read_log(folder / LOG) if event["event"] == "epoch")
     facts = RunFacts(best, trainer.best_epoch, trainer.given.train, dev, seconds)
     write_cards(model, folder, facts, force=force)
+    if small:
+        (folder / CHECKPOINT).unlink()
     return TrainingResult(folder, best, sure)
 
 
@@ -269,6 +278,11 @@ def check_one_process() -> None:
 def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> None:
     """Raise an error if a run may not be written to a folder."""
     if resume and not begun:
+        if (folder / LOG).is_file():
+            raise InputError(
+                f"{folder} holds a finished run, which leaves nothing to resume; begin anew with --force, or train another model "
+                f"that starts from it with --start {folder}"
+            )
         raise InputError(f"{folder} holds no run to resume; check the name, or leave out --resume to begin one")
     held = next((name for name in (CHECKPOINT, LOG, *FILES) if (folder / name).exists()), None)
     if held is not None and not (resume or force):

@@ -27,6 +27,8 @@ LARGE = 5_000
 """The number of sentences from which a larger model helps."""
 SCORINGS = 20
 """The number of dev evaluations in a run."""
+SMALL, SAME_SCORES = 300, 5
+"""With fewer sentences than this, training ends after so many dev evaluations without a better F1."""
 NO_LSTM = "fofe"
 """The kind of model without a word LSTM, for which the language-model loss is impossible."""
 
@@ -177,12 +179,23 @@ def _neural(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
 
 def _schedule(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     """Fewer passes over more sentences: 100 over 30, 62 over 100, 40 over 300, 25 over 1,000, 16 over 3,000, 12 from
-    6,000 on."""
+    6,000 on.
+
+    Training on a small corpus ends early, when its dev F1 has long been the same. Larger ones still gain from the low
+    learning rate of the last epochs. Where the number of epochs is given, all are run.
+    """
+    epochs = min(max(round(40 * (300 / max(corpus.sentences, 1)) ** 0.4), 12), 100)
+    every = _eval_epochs(epochs) if config.is_auto("training.eval_epochs") else config.training.eval_epochs
+    ends_early = corpus.sentences < SMALL and config.is_auto("training.epochs") and config.is_auto("training.schedule")
     return {
-        "training.epochs": min(max(round(40 * (300 / max(corpus.sentences, 1)) ** 0.4), 12), 100),
+        "training.epochs": epochs,
         "training.schedule": "cosine",
-        "training.patience": 0,
+        "training.patience": SAME_SCORES * every if ends_early else 0,
     }
+
+
+def _eval_epochs(epochs: int) -> int:
+    return max(1, epochs // SCORINGS)
 
 
 def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
@@ -194,5 +207,5 @@ def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
         "training.start_learning_rate": old,
         "training.warmup_epochs": round(0.05 * training.epochs, 2),
         "training.ema_decay": round(min(max(1 - 20 / steps, 0.9), 0.9995), 4),
-        "training.eval_epochs": max(1, training.epochs // SCORINGS),
+        "training.eval_epochs": _eval_epochs(training.epochs),
     }
