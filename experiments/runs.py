@@ -32,10 +32,11 @@ from hyperspan.evaluation.scores import discontinuous_only, sentence_counts
 from hyperspan.nn import load_model
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.training.checks import check_files
 from hyperspan.training.data import TrainingData, read_data, read_dev
 from hyperspan.training.events import Listener, read_log
 from hyperspan.training.loop import CHECKPOINT
-from hyperspan.training.run import check_files, choose_device, train
+from hyperspan.training.run import choose_device, train
 from hyperspan.training.settings import typical
 
 VECTORS = "vectors.npz"

@@ -19,7 +19,7 @@ from hyperspan.structures import EdgeScores, negative_log_likelihood
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
-from hyperspan.training.run import LOG
+from hyperspan.training.events import LOG
 
 # -- another loss ---------------------------------------------------------------------------------------------------
 

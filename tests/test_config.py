@@ -33,7 +33,7 @@ from hyperspan.config import (
 from hyperspan.errors import InputError
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import LARGEST_FILE, build, check_section, to_toml, values_of
-from hyperspan.training.run import check_files
+from hyperspan.training.checks import check_files
 from tests.support.growth import grows_linearly
 
 corpora = st.lists(

@@ -14,8 +14,8 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError
 from hyperspan.nn import new_model
 from hyperspan.nn.hub import check_pretrained, read_pretrained
+from hyperspan.training.checks import check_files
 from hyperspan.training.data import read_sentences
-from hyperspan.training.run import check_files
 from tests.support.models import HARBOUR
 
 pytestmark = pytest.mark.xdist_group("transformers")  # the library takes seconds to import: in one worker, not in each

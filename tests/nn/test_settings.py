@@ -12,7 +12,7 @@ from hyperspan.nn import ENCODERS, MODELS, EncoderAbilities, Model, NeuralEncode
 from hyperspan.nn.joint import choose_groups
 from hyperspan.nn.validation import validate
 from hyperspan.runtime.kinds import KINDS
-from hyperspan.training.run import check_lengths
+from hyperspan.training.checks import check_lengths
 from hyperspan.types import Mention, Sentence
 
 WITHOUT_SPANS = [

@@ -20,10 +20,10 @@ from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.compact import compact
 from hyperspan.nn.validation import validate
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.training.data import check_annotated, check_declared, read_dev, read_sentences, read_train
+from hyperspan.training.checks import check_annotated, check_declared, check_files
+from hyperspan.training.data import read_dev, read_sentences, read_train
 from hyperspan.training.loop import mention_counts
 from hyperspan.training.loss import TrainingLoss
-from hyperspan.training.run import check_files
 from hyperspan.training.tuning import best_temperature, best_value
 from hyperspan.types import AnnotationScope, Mention, Sentence
 from tests.support.models import HARBOUR, loss_of

@@ -21,15 +21,19 @@ from hyperspan.files import Target
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
 from hyperspan.training.checkpoint import CHECKPOINT, fingerprint
-from hyperspan.training.data import TrainingData, check_annotated, check_declared, read_dev, read_train, teaches
+from hyperspan.training.checks import (
+    check_annotated,
+    check_can_start,
+    check_declared,
+    check_files,
+    check_one_process,
+)
+from hyperspan.training.data import TrainingData, read_dev, read_train, teaches
 from hyperspan.training.data_checks import check_data
-from hyperspan.training.events import Listener, PartFinished, PartStarted, TrainingEvent, read_log
+from hyperspan.training.events import LOG, Listener, PartFinished, PartStarted, TrainingEvent, read_log
 from hyperspan.training.forecast import Forecast, forecast
 from hyperspan.training.run import (
     as_config,
-    check_can_start,
-    check_files,
-    check_one_process,
     choose_device,
     train,
 )
@@ -264,7 +268,7 @@ class _Jobs:
             listeners=self.listeners,
             data=TrainingData(part, self.dev),
         )
-        epochs = [event for event in read_log(place / "log.jsonl") if event["event"] == "epoch"]
+        epochs = [event for event in read_log(place / LOG) if event["event"] == "epoch"]
         seconds = round(sum(event["seconds"] for event in epochs), 3)
         return CurveRun(size, seed, len(part), mentions, result.dev_f1 or 0.0, len(epochs), seconds)
 

@@ -20,8 +20,6 @@ from hyperspan.corpora.formats import read_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.files import TEXT_ERRORS, TEXT_SUFFIXES, open_text
-from hyperspan.nn.abilities import Abilities
-from hyperspan.plugins import MODELS
 from hyperspan.runtime.folders import folder_of
 from hyperspan.text.sentences import iter_sentences, texts, with_context
 from hyperspan.text.tokens import Tokenizer
@@ -98,47 +96,6 @@ def _in_scope(sentence: Sentence, types: frozenset[str], is_limit: bool) -> Sent
     scope = sentence.annotated or AnnotationScope()
     own = types if scope.types is None else scope.types & types if is_limit else scope.types
     return evolve(sentence, annotated=evolve(scope, types=own))
-
-
-def check_declared(config: Config, train: Sequence[Sentence]) -> None:
-    """Raise an InputError if corpora declare types that none of their sentences has."""
-    labels = {mention.label for sentence in train for mention in sentence.mentions}
-    listed = {label for corpus in config.data.train_corpora for label in corpus.annotated}
-    if unknown := sorted(listed - labels):
-        raise InputError(
-            f"data.train says that {', '.join(unknown)} is annotated, but no training corpus has such a mention; the labels are "
-            f"{', '.join(sorted(labels))}: correct annotated"
-        )
-
-
-def check_annotated(config: Config, train: Sequence[Sentence]) -> None:
-    """Raise an InputError if a model cannot learn from the partial annotation."""
-    labels = {mention.label for sentence in train for mention in sentence.mentions}
-    kind = config.model.kind
-    abilities: Abilities = MODELS[kind].abilities
-    if abilities.conditions:
-        return
-    if any(map(_is_partial_within_types, train)):
-        raise InputError(
-            f"some sentences of data.train are annotated in part, with regions, forbidden spans or sure mentions alone, but model.kind "
-            f"{kind} cannot sum over all that agrees with them; set model.kind to segmental, or annotate these sentences in full"
-        )
-    sets = {
-        sentence.annotated.types for sentence in train if sentence.annotated and sentence.annotated.types is not None
-    }
-    if any(labels - annotated for annotated in sets) and not abilities.independent_types:
-        raise InputError(
-            f"the corpora of data.train annotate different types, but the types of model.kind {kind} depend on each other, so that "
-            "it cannot sum over those that a corpus leaves out; set model.kind to segmental, or map the labels of all corpora to "
-            "the same ones"
-        )
-
-
-def _is_partial_within_types(sentence: Sentence) -> bool:
-    """Whether some mentions of a type are known in a sentence and others are not."""
-    scope = sentence.annotated or AnnotationScope()
-    known = scope.types is None or all(mention.label in scope.types for mention in sentence.mentions)
-    return bool(sentence.forbidden) or scope.regions is not None or not known
 
 
 def teaches(sentence: Sentence) -> bool:

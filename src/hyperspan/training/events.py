@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from hyperspan.training.curve import CurveRun
 
+LOG = "log.jsonl"
+"""The file name in the folder of a run."""
+
 
 @dataclass(frozen=True)
 class TrainingEvent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,21 +12,26 @@ import torch
 
 from hyperspan.config import Config, keys
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.errors import InputError, counted
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.intervals import Confidence, confidence
 from hyperspan.nn import Model, load_model, save_model
-from hyperspan.nn.bundled import BUNDLED
 from hyperspan.nn.folders import save_config
-from hyperspan.nn.hub import check_pretrained
-from hyperspan.nn.validation import check_start, check_warm_start, validate
+from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
-from hyperspan.runtime.folders import FILES, folder_of
 from hyperspan.training.checkpoint import settings_of, while_there_is_room
+from hyperspan.training.checks import (
+    check_annotated,
+    check_can_start,
+    check_declared,
+    check_files,
+    check_folder,
+    check_lengths,
+    check_one_process,
+    check_start_stays,
+)
 from hyperspan.training.data import (
     TrainingData,
-    check_annotated,
-    check_declared,
     expected_rates,
     read_data,
     read_unlabelled,
@@ -35,6 +39,7 @@ from hyperspan.training.data import (
 )
 from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.events import (
+    LOG,
     DataNote,
     JsonLinesLog,
     Listener,
@@ -51,11 +56,6 @@ from hyperspan.training.settings import CorpusFacts, as_text_is_read, complete, 
 from hyperspan.training.start import begin
 from hyperspan.training.tuning import tune
 from hyperspan.types import Sentence
-
-LOG = "log.jsonl"
-"""The file name in the folder of a run."""
-MOST_SPANS = 500 * 1000
-"""The limit on words × widths of a training sentence."""
 
 
 @dataclass(frozen=True)
@@ -263,100 +263,6 @@ def _train_f1(model: Model, train: Sequence[Sentence], most: int) -> float:
     """F1 on at most `most` training sentences."""
     step = -(-len(train) // min(most, SAMPLE))
     return dev_scores(model, train[::step])["f1"]
-
-
-def check_one_process() -> None:
-    """Raise an error if torchrun, or another program like it, started several processes to train one model."""
-    count = os.environ.get("WORLD_SIZE", "")
-    if count not in ("", "1"):
-        raise InputError(
-            f"WORLD_SIZE is {count}, so this process is one of several, but one process trains a model; start it without "
-            "torchrun, or unset WORLD_SIZE"
-        )
-
-
-def check_folder(folder: Path, *, begun: bool, resume: bool, force: bool) -> None:
-    """Raise an error if a run may not be written to a folder."""
-    if resume and not begun:
-        if (folder / LOG).is_file():
-            raise InputError(
-                f"{folder} holds a finished run, which leaves nothing to resume; begin anew with --force, or train another model "
-                f"that starts from it with --start {folder}"
-            )
-        raise InputError(f"{folder} holds no run to resume; check the name, or leave out --resume to begin one")
-    held = next((name for name in (CHECKPOINT, LOG, *FILES) if (folder / name).exists()), None)
-    if held is not None and not (resume or force):
-        hint = "go on with --resume, begin anew with --force" if begun else "overwrite it with --force"
-        raise OutputExistsError(f"{folder} holds {held} already; {hint}, or name another folder")
-
-
-def check_can_start(config: Config) -> None:
-    """Raise an InputError unless a model of this configuration can start from the model that it names, if any."""
-    if not config.training.start:
-        return
-    check_warm_start(config)
-    try:
-        check_start(Config.of_model(folder_of(config.training.start)))
-    except InputError as error:
-        start = config.training.start
-        raise InputError(f"training.start is {start}, which no model can start from: {error}") from None
-
-
-def check_start_stays(config: Config, folder: Path) -> None:
-    """Raise an error if training would overwrite the model that it starts from, which resuming needs."""
-    start = config.training.start
-    if start and folder.exists() and folder.samefile(folder_of(start)):
-        raise InputError(f"{folder} is the model that training.start names; write to another folder with --output")
-
-
-def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
-    """Raise an error for a sentence that would need too much memory in training."""
-    for sentence in sentences if model.abilities.spans else ():
-        width = min(model.max_width or len(sentence), len(sentence))
-        if len(sentence) * width > MOST_SPANS:
-            raise InputError(
-                f"the training sentence that begins {' '.join(sentence.tokens[:6])[:60]!r} has {len(sentence):,} words, too many for "
-                f"mentions of any width: set model.max_width, for example to 30, or break the sentence up"
-            )
-
-
-def check_files(config: Config) -> None:
-    """Raise an InputError if a file named in a configuration does not exist."""
-    if not config.data.train:
-        raise InputError(
-            "data.train is empty, but must name a file of annotated sentences; set it, or use --set data.train=FILE"
-        )
-    missing = {key: path for key, path in _files(config).items() if not Path(path).exists()}
-    if missing:
-        raise InputError(_about_missing(missing))
-    if config.transformer.name:
-        check_pretrained(config.transformer.name)
-    for model in {config.training.start, *config.distillation.teachers} - {""}:
-        folder_of(model)
-
-
-def _files(config: Config) -> dict[str, str]:
-    """The corpora and other files of a configuration, by key; neither models nor what comes with hyperspan."""
-    models = ("transformer.name", "training.start", "distillation.teacher")
-    bundled = config.words.vectors == BUNDLED
-    others = (*models, "words.vectors") if bundled else models
-    return {key: path for key, path in config.paths().items() if not key.startswith(others)}
-
-
-def _about_missing(files: Mapping[str, str]) -> str:
-    """Advice on missing files, by the keys that name them."""
-    several = len(files) > 1
-    what = ", ".join(f"{key} is {path}" for key, path in files.items())
-    none = "there are no such files" if several else "there is no such file"
-    relative = any(not Path(path).is_absolute() for path in files.values())
-    where = f" (relative to the current folder, {Path.cwd()})" if relative else ""
-    own = "they do not come with hyperspan: obtain them and " if several else ""
-    others = " ".join(f"--set {key}=FILE" for key in files)
-    without = (
-        "; --set words.vectors=bundled uses those of hyperspan (English), --set words.vectors= does without vectors"
-    )
-    without = without if "words.vectors" in files else ""
-    return f"{what}, but {none}{where}; {own}put {'them' if several else 'it'} there, or use {others}{without}"
 
 
 def choose_device(name: str) -> torch.device:
