@@ -117,6 +117,15 @@ def check_lengths(model: Model, sentences: Sequence[Sentence]) -> None:
             )
 
 
+def check_schedule(config: Config, dev: Sequence[Sentence]) -> None:
+    """Raise an error for a schedule that needs dev scores if there are none."""
+    if config.training.schedule == "plateau" and not dev:
+        raise InputError(
+            "training.schedule is plateau, which waits for better dev scores, but there is no dev; set data.dev, or the "
+            "schedule to constant or cosine"
+        )
+
+
 def check_declared(config: Config, train: Sequence[Sentence]) -> None:
     """Raise an InputError if corpora declare types that none of their sentences has."""
     labels = {mention.label for sentence in train for mention in sentence.mentions}

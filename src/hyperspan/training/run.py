@@ -28,6 +28,7 @@ from hyperspan.training.checks import (
     check_folder,
     check_lengths,
     check_one_process,
+    check_schedule,
     check_start_stays,
 )
 from hyperspan.training.data import (
@@ -45,6 +46,7 @@ from hyperspan.training.events import (
     Listener,
     SettingsChosen,
     TensorBoardLog,
+    TrainingEvent,
     read_log,
     require_tensorboard,
 )
@@ -53,7 +55,7 @@ from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores, mentio
 from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.model_card import RunFacts, write_cards
 from hyperspan.training.settings import CorpusFacts, as_text_is_read, complete, typical, untuned, usual_steps
-from hyperspan.training.start import begin
+from hyperspan.training.start import Beginning, begin
 from hyperspan.training.tuning import tune
 from hyperspan.types import Sentence
 
@@ -173,8 +175,24 @@ def prepare(
     place: torch.device | str = "cpu",
     listeners: Sequence[Listener] = (),
 ) -> Run:
-    """Read the data of a configuration, complete its settings, and make the model and the loss of a run."""
+    """Read the data of a configuration, complete its settings, and make the model and the loss of a run.
+
+    The listeners receive the chosen settings, and what is surprising in the data.
+    """
     problems = Problems()
+    config, data = _read(config, data, problems)
+    config = _completed(config, data.train, listeners)
+    new = begin(config, data.train, place)
+    check_lengths(new.model, new.train)
+    rates = None if new.teachers else expected_rates(config, new.model.labels, data.dev)
+    loss, unlabelled = TrainingLoss(new.model, new.teachers, rates), read_unlabelled(config, problems)
+    for text in _notes(new, data, problems):
+        _emit(DataNote(text), listeners)
+    return Run(loss, new.train, data.dev, unlabelled, new.learnt)
+
+
+def _read(config: Config, data: TrainingData | None, problems: Problems) -> tuple[Config, TrainingData]:
+    """The sentences of a run, from which its model can learn, and the configuration with which they were read."""
     from_corpora = data is None
     if from_corpora:
         config = as_text_is_read(config)
@@ -182,35 +200,41 @@ def prepare(
     train, dev = _teaching(data.train, config, problems), data.dev
     if dev:
         config = untuned(config)
-    if config.training.schedule == "plateau" and not dev:
-        raise InputError(
-            "training.schedule is plateau, which waits for better dev scores, but there is no dev; set data.dev, or the "
-            "schedule to constant or cosine"
-        )
+    check_schedule(config, dev)
     check_data(config, train, finds_parts=MODELS[config.model.kind].abilities.gaps)
     check_annotated(config, train)
     if from_corpora:
         check_declared(config, train)
+    return config.with_values(config.values(["model.tokenizer"])), TrainingData(train, dev)  # which has cut the text
+
+
+def _completed(config: Config, train: Sequence[Sentence], listeners: Sequence[Listener]) -> Config:
+    """The configuration with what it leaves to the corpus, checked."""
     corpus, left = CorpusFacts.of(train), list(filter(config.is_auto, keys("auto")))
-    config = complete(config.with_values(config.values(["model.tokenizer"])), corpus)  # which has cut the text
+    config = complete(config, corpus)
     validate(config)
     choices = config.values(left)
     if not config.training.start:
         choices.pop("training.start_learning_rate", None)
-    for listener in listeners if choices else ():
-        listener(SettingsChosen(corpus.sentences, corpus.english, choices))
-    new = begin(config, train, place)
-    check_lengths(new.model, new.train)
-    unlabelled = read_unlabelled(config, problems)
-    rates = None if new.teachers else expected_rates(config, new.model.labels, dev)
-    notes = [f"{times:,} × {what}" for what, times in problems.notes.items()]
-    if corpus.sentences < len(train):
-        notes.append(f"{counted(corpus.sentences, 'sentence')}, some more than once: an epoch reads {len(train):,}")
-    notes += new.notes
-    for text in (*notes, *offset_notes(problems, new.train, dev), *data_notes(new.model, new.train, dev)):
-        for listener in listeners:
-            listener(DataNote(text))
-    return Run(TrainingLoss(new.model, new.teachers, rates), new.train, dev, unlabelled, new.learnt)
+    if choices:
+        _emit(SettingsChosen(corpus.sentences, corpus.english, choices), listeners)
+    return config
+
+
+def _notes(new: Beginning, data: TrainingData, problems: Problems) -> Iterator[str]:
+    """What is worth knowing about the data of a run, one sentence each."""
+    yield from (f"{times:,} × {what}" for what, times in problems.notes.items())
+    distinct = len({id(sentence) for sentence in data.train})
+    if distinct < len(data.train):
+        yield f"{counted(distinct, 'sentence')}, some more than once: an epoch reads {len(data.train):,}"
+    yield from new.notes
+    yield from offset_notes(problems, new.train, data.dev)
+    yield from data_notes(new.model, new.train, data.dev)
+
+
+def _emit(event: TrainingEvent, listeners: Sequence[Listener]) -> None:
+    for listener in listeners:
+        listener(event)
 
 
 def _logs(folder: Path, epoch: int, tensorboard: bool) -> list[Listener]:
