@@ -1,8 +1,8 @@
 """A distribution over sets of mentions that may have gaps.
 
 The segmental hypergraph with one change: where a first part ends, its mention may continue after a gap.
-:mod:`hyperspan.structures.gaps` explains why every set of mentions is one hyperpath; docs/concepts/discontinuous.md
-derives it.
+:mod:`hyperspan.structures.gaps` explains why every set of mentions is one hyperpath, and has the recurrences;
+docs/concepts/discontinuous.md shows them in a picture.
 """
 
 from __future__ import annotations

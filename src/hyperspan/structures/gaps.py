@@ -12,6 +12,19 @@ The menus below an item belong to that item alone: nothing is shared, so every s
 combination of choices. But the *scores* of a gap and of what follows do not depend on the parts before it. So the
 weights of their menus are computed once for all of them, which costs O(n m (c + P (g + c'))); over arrays, in C.
 
+The weight of a menu sums over all choices of one or more of its items. Written by the last item u that is chosen, the
+sum has no differences, so nothing cancels::
+
+    some(x₁, …, x_r) = log Σ_u exp(x_u) Π_{v<u} (1 + exp(x_v))
+
+From last parts to first; with P parts at most, `begin` and `after` are computed P - 1 times::
+
+    begin[s]    = some( last[s, u],   open[s, u] + after[s + u + 1] )    over widths u of a part
+    after[j]    = some( gap[j, d] + begin[j + d + 1] )                   over widths d of a gap
+    event[i, w] = some( close[i, w],  open[i, w] + after[i + w + 1] )    over the two items
+
+The chain over first parts is that of the segmental hypergraph with `event` in place of `close`.
+
 Requiring or forbidding a contiguous mention changes one event. A discontinuous mention is an item of a menu that others
 share: forbidding it after one first part must not forbid it after another. So the menus along such a mention become
 *private*: they are computed once more, from its last part to its first.
