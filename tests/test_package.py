@@ -122,8 +122,9 @@ def test_commands_that_need_torch_say_so_in_one_sentence(tmp_path: Path) -> None
     (tmp_path / "train.data").write_text("a\nA\n0,1 X\n\n")
     (tmp_path / "other.data").write_text("a b\nA A\n0,1 X\n\n" * 10)
     lines = ("train mine.toml", "model compact -m genia -o small", "annotate x --device cuda", "init other.data")
-    *refused, (status, _) = commands_without(["torch"], lines, tmp_path)
-    assert status == 0 and (tmp_path / "other.toml").is_file()
+    profile = "model profile other.data -m genia -o profiled"
+    *refused, (status, _), (profiled, _) = commands_without(["torch"], (*lines, profile), tmp_path)
+    assert status == profiled == 0 and (tmp_path / "other.toml").is_file() and (tmp_path / "profiled").is_dir()
     for status, said in refused:
         assert status == 2 and len(said.splitlines()) == 1
         assert 'needs the extra `train`: pip install "hyperspan[train]"' in said

@@ -40,7 +40,7 @@ def test_commands_are_shown_with_their_first_sentence() -> None:
         assert {name: (one.help or "").split("\n\n")[0] for name, one in commands.items()} == {
             name: sentence for name, (_, sentence) in COMMANDS.items()
         }
-    assert len(COMMANDS) == 15 and len({panel for panel, _ in COMMANDS.values()}) == 5
+    assert len(COMMANDS) == 15 and len({panel for panel, _ in COMMANDS.values()}) == 6
 
 
 def test_options_have_one_spelling() -> None:

@@ -23,20 +23,20 @@ COMMANDS = {
     "suggest": ("Label", "Rank sentences or documents by the model's uncertainty, without near duplicates."),
     "label": ("Label", "Correct a model's mentions in the browser, sentence by sentence, and write a corpus."),
     "init": (
-        "Train and measure",
+        "Train",
         "Check a corpus, split it into train, dev and test, and write a short training configuration.",
     ),
-    "train": ("Train and measure", "Train a model and keep the checkpoint with the best dev F1."),
+    "train": ("Train", "Train a model and keep the checkpoint with the best dev F1."),
     "curve": (
-        "Train and measure",
+        "Train",
         "Train on growing samples of the corpus, plot dev F1, and estimate F1 with twice the data.",
     ),
     "evaluate": (
-        "Train and measure",
+        "Measure",
         "Score a model or predictions against a gold corpus, by exact match of span and type.",
     ),
     "compare": (
-        "Train and measure",
+        "Measure",
         "Compare two systems on a gold corpus with paired tests, or two annotators of the same texts.",
     ),
     "convert": ("Corpora", "Convert a corpus from one format to another, or split it into train, dev and test."),

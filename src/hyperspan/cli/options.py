@@ -66,28 +66,6 @@ def output_option(help_text: str, metavar: str | None = None) -> Any:
     return typer.Option("--output", "-o", metavar=metavar, help=help_text)
 
 
-# -- options of commands without groups
-
-_KNOWN = ", ".join(READERS)
-From = Annotated[str | None, typer.Option("--from", help=f"The input format: one of {_KNOWN}. Default: detected.")]
-OnError = Annotated[
-    Literal["raise", "skip"],
-    typer.Option("--on-error", help="On invalid input: raise stops, skip leaves it out and counts it."),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", metavar="NAME=VALUE", help="An option of the input format, such as repair=true; repeat for more."
-    ),
-]
-Keep = Annotated[
-    Literal["outermost", "innermost"] | None,
-    typer.Option(
-        "--lossy",
-        help="Which mentions to keep if the format cannot represent all of them. Default: write nothing and report "
-        "how many do not fit.",
-    ),
-]
 Format = Annotated[
     Literal["table", "json", "markdown"],
     typer.Option("--format", help="How to print the results; tables show percentages, json fractions."),
