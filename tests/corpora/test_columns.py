@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,6 @@ from hyperspan.corpora.columns import (
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.source import Problems, Source, sources_in
-from hyperspan.corpora.tags import Scheme
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import ALL, data_path
@@ -52,55 +51,20 @@ labels = st.sampled_from(["PER", "cell-line", "G#DNA", "two words", "O", "ORGpar
 
 
 @st.composite
-def sentences(draw: st.DrawFn, flat: bool = False, tags: bool = False) -> Sentence:
+def sentences(draw: st.DrawFn) -> Sentence:
     words = draw(st.lists(tokens, min_size=1, max_size=8))
     mentions: list[Mention] = []
     for _ in range(draw(st.integers(0, 6))):
         start = draw(st.integers(0, len(words) - 1))
-        mention = Mention(start, draw(st.integers(start + 1, len(words))), draw(labels))
-        if not flat or all(mention.end <= other.start or other.end <= mention.start for other in mentions):
-            mentions.append(mention)
-    return Sentence(words, mentions, tags=[draw(st.sampled_from(["NN", "VB"])) for _ in words] if tags else ())
+        mentions.append(Mention(start, draw(st.integers(start + 1, len(words))), draw(labels)))
+    return Sentence(words, mentions)
 
 
-def corpora(flat: bool = False, tags: bool = False) -> st.SearchStrategy[list[list[Sentence]]]:
-    return st.lists(st.lists(sentences(flat, tags), min_size=1, max_size=3), min_size=1, max_size=4)
+corpora = st.lists(st.lists(sentences(), min_size=1, max_size=3), min_size=1, max_size=4)
 
 
 def documents_of(corpus: list[list[Sentence]], **metadata: str) -> list[Document]:
     return [document_of(parts, str(number), metadata) for number, parts in enumerate(corpus, start=1)]
-
-
-def duplicates(documents: Iterable[Document]) -> list[list[Mention]]:
-    return [sorted(sentence.duplicates) for document in documents for sentence in document.sentences]
-
-
-@given(corpora(), st.sampled_from(get_args(Scheme)), st.sampled_from(["outermost", "innermost"]))
-def test_layered_columns_come_back(corpus: list[list[Sentence]], scheme: Scheme, first_layer: Lossy) -> None:
-    documents = documents_of(corpus)
-    losses = Losses()
-    data = written(documents, losses, scheme=scheme, first_layer=first_layer)
-    again = read(data)
-    assert again == documents and duplicates(again) == duplicates(documents)
-    assert losses.written == sum(len(part.mentions) for parts in corpus for part in parts) and not losses.lost
-    assert data.endswith(b"\n") and not data.endswith(b"\n\n")
-
-
-@given(corpora(tags=True))
-def test_germeval_columns_and_parts_of_speech_come_back(corpus: list[list[Sentence]]) -> None:
-    documents = documents_of(corpus, source="http://example.org/\t[2020-02-02]")
-    assert read(written(documents, pos=True)) == documents
-
-
-@given(corpora(flat=True, tags=True), st.sampled_from(get_args(Scheme)), st.booleans())
-def test_conll2003_comes_back(corpus: list[list[Sentence]], scheme: Scheme, chunked: bool) -> None:
-    documents = [
-        document_of(parts, str(number), {"chunks": [["B-NP"] * len(part) for part in parts]} if chunked else {})
-        for number, parts in enumerate(corpus, start=1)
-    ]
-    data = written_conll(documents, scheme=scheme)
-    assert read_conll(data) == documents
-    assert looks_like_conll2003(data.decode()) and not looks_like_columns(data.decode())
 
 
 @pytest.mark.parametrize(
@@ -256,7 +220,7 @@ def test_too_few_layers_are_refused_or_lossy() -> None:
     assert b"the\tB-FAC\tB-ORG\tO\tO\n" in written(documents, layers=4)
 
 
-@given(corpora(), st.integers(1, 3), st.sampled_from(["outermost", "innermost"]))
+@given(corpora, st.integers(1, 3), st.sampled_from(["outermost", "innermost"]))
 def test_lossy_writing_loses_only_what_is_counted(corpus: list[list[Sentence]], layers: int, lossy: Lossy) -> None:
     losses = Losses(lossy)
     again = read(written(documents_of(corpus), losses, layers=layers))

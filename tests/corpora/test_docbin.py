@@ -55,41 +55,6 @@ def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert not docbin.looks_like_docbin("x")
 
 
-@st.composite
-def documents(draw: st.DrawFn) -> Document:
-    """Documents of sentences of words, with mentions that nest, cross and repeat."""
-    sentences = []
-    for _ in range(draw(st.integers(1, 3))):
-        tokens = draw(st.lists(st.sampled_from(["zoo", "🦁", "e\u0301", "…", "שלום", "a b"]), min_size=1, max_size=5))
-        found = []
-        for _ in range(draw(st.integers(0, 4))):
-            start = draw(st.integers(0, len(tokens) - 1))
-            probability = draw(st.none() | st.floats(0, 1))
-            label = draw(st.sampled_from(["PER", "Ä 🦁"]))
-            found.append(
-                Mention(start, draw(st.integers(start + 1, len(tokens))), label, probability=probability, id="m")
-            )
-        tags = draw(st.sampled_from([(), tuple("N" for _ in tokens)]))
-        sentences.append(Sentence(tokens, [*found, *found[:1]], tags=tags))
-    return document_of(sentences, draw(st.sampled_from(["", "d/1"])), draw(st.sampled_from([{}, {"a": [1, None]}])))
-
-
-def everything(document: Document) -> Any:
-    return (
-        document,
-        [(m.text, m.probability, m.id) for m in sorted(document.mentions)],
-        [sorted(sentence.duplicates) for sentence in document.sentences],
-    )
-
-
-@given(made=st.lists(documents(), max_size=3))
-@settings(max_examples=60)
-def test_round_trip(spacy: Any, made: list[Document]) -> None:
-    all_tagged = [d for d in made if len({bool(sentence.tags) for sentence in d.sentences}) == 1]
-    data = written(all_tagged)
-    assert list(map(everything, read(data))) == list(map(everything, all_tagged))
-
-
 @given(text=st.text(st.sampled_from("ab.🦁 \n\t\u00a0\u3000"), max_size=12), data=st.data())
 @settings(max_examples=100)
 def test_text_and_offsets_are_exact(spacy: Any, text: str, data: st.DataObject) -> None:

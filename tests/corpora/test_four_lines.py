@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.four_lines import looks_like_four_lines
@@ -199,48 +197,6 @@ def test_skips_what_is_wrong_and_goes_on(bad: bytes):
 def test_a_missing_line_costs_no_sentence_but_its_own():
     documents, problems = read(GOOD + b"a b\nA B\n\n" + GOOD + b"a b\n0,1 X\n\n" + GOOD + b"a b\n\n\n" + GOOD, "skip")
     assert [document.text for document in documents] == ["x y"] * 4 and len(problems.skipped) == 3
-
-
-WORD = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Cf"]), min_size=1, max_size=6)
-LABEL = st.sampled_from(["DNA", "RNA", "protein", "cell line", "Größe", "a,b"])
-
-
-@st.composite
-def documents(draw: st.DrawFn) -> list[Document]:
-    result = []
-    for number in range(draw(st.integers(1, 4))):
-        tokens = draw(st.lists(WORD, min_size=1, max_size=8))
-        tags = draw(
-            st.one_of(
-                st.just(()), st.lists(st.sampled_from(["NN", "DT", "."]), min_size=len(tokens), max_size=len(tokens))
-            )
-        )
-        place = st.tuples(st.integers(0, len(tokens) - 1), st.integers(1, len(tokens))).filter(
-            lambda span: span[0] < span[1]
-        )
-        mention = st.builds(
-            lambda span, label, head: Mention(span[0], span[1], label, head=head), place, LABEL, st.none() | place
-        )
-        mentions = draw(st.lists(mention, max_size=6))
-        result.append(document_of([Sentence(tokens, mentions, tags=tags)], id=str(number + 1)))
-    return result
-
-
-def with_heads(document: Document) -> list[tuple[Any, ...]]:
-    (sentence,) = document.sentences
-    return sorted(
-        (*mention.span, mention.label, mention.head or ()) for mention in (*sentence.mentions, *sentence.duplicates)
-    )
-
-
-@given(documents())
-def test_generated_documents_come_back(given_documents: list[Document]):
-    data, losses = written(given_documents)
-    again, problems = read(data)
-    assert again == given_documents and not problems.notes
-    assert [*map(with_heads, again)] == [*map(with_heads, given_documents)]
-    assert losses.written == sum(len(with_heads(document)) for document in given_documents)
-    assert data.endswith(b"\n\n") and written(again)[0] == data
 
 
 @pytest.mark.parametrize("name", [*FILES, *SAMPLES])

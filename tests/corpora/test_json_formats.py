@@ -24,16 +24,7 @@ from hyperspan.corpora.source import Problems, Source
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from tests.fuzz.samples import JSON as SAMPLES
 from tests.support.data import data_path
-from tests.support.formats import read, written
-
-TOKEN_FORMATS: list[tuple[str, dict[str, Any]]] = [
-    ("w2ner", {}),
-    ("w2ner", {"lines": True}),
-    ("cnn-ner", {}),
-    ("cnn-ner", {"style": "spert"}),
-    ("gliner", {}),
-    ("gliner", {"lines": True}),
-]
+from tests.support.formats import everything, read, written
 
 characters = st.characters(exclude_categories=["Cs"])
 labels = st.sampled_from(["PER", "ORG", "G#protein", "label with spaces", "Ä\n🦁\u2028"])
@@ -73,21 +64,6 @@ def mentions(draw: st.DrawFn, length: int, discontinuous: bool = True, rich: boo
 
 
 @st.composite
-def tokenised(draw: st.DrawFn, discontinuous: bool) -> list[Document]:
-    """Documents of sentences, with nested, crossing and repeated mentions."""
-    documents = []
-    for number in range(draw(st.integers(0, 3))):
-        sentences = []
-        for _ in range(draw(st.integers(1, 3))):
-            tokens = draw(st.lists(st.text(characters, min_size=1, max_size=3), max_size=6))
-            found = draw(st.lists(mentions(len(tokens), discontinuous), max_size=5)) if tokens else []
-            again = draw(st.lists(st.sampled_from(found), max_size=2)) if found else []
-            sentences.append(Sentence(tokens, [*found, *again]))
-        documents.append(document_of(sentences, f"document {number}"))
-    return documents
-
-
-@st.composite
 def free(draw: st.DrawFn) -> Document:
     """Documents with anything that a document can hold, tokens beside their texts included."""
     text = draw(st.text(characters, max_size=20))
@@ -113,36 +89,6 @@ def plain(draw: st.DrawFn, alphabet: Any = characters, discontinuous: bool = Fal
     return Document(text, trimmed(found, text, Problems()), id=draw(st.sampled_from(["", "7", "a/b"])))
 
 
-def everything(document: Document) -> Any:
-    """All of a document, with what comparisons leave out."""
-
-    def every(mention: Mention) -> Any:
-        return (
-            mention.span,
-            mention.label,
-            mention.fragments,
-            mention.text,
-            mention.probability,
-            mention.head,
-            mention.id,
-        )
-
-    return (
-        document.id,
-        document.text,
-        [every(mention) for mention in sorted(document.mentions)],
-        [
-            (s.tokens, s.tags, s.offsets, [every(m) for m in sorted(s.mentions)], [every(m) for m in s.duplicates])
-            for s in document.sentences
-        ],
-        dict(document.metadata),
-    )
-
-
-def counted(document: Document) -> Any:
-    return document.id, document.text, document.sentences, [sorted(s.duplicates) for s in document.sentences]
-
-
 @given(documents=st.lists(free(), max_size=3))
 def test_jsonl_keeps_everything(documents: list[Document]) -> None:
     data = written("jsonl", documents)
@@ -159,18 +105,6 @@ def test_jsonl_is_laid_out_as_documented() -> None:
         '"label": "FAC", "text": "the zoo", "probability": 0.5}], "sentences": [{"tokens": [[0, 3], [4, 7]], '
         '"mentions": [{"start": 0, "end": 2, "label": "FAC", "probability": 0.5}]}], "metadata": {"a": 1}}\n'
     )
-
-
-@pytest.mark.parametrize(("name", "options"), TOKEN_FORMATS)
-@given(data=st.data())
-def test_token_formats_round_trip(name: str, options: dict[str, Any], data: st.DataObject) -> None:
-    documents = data.draw(tokenised(discontinuous=name == "w2ner"))
-    losses = Losses()
-    text = written(name, documents, losses, **options)
-    again = read(name, text)
-    assert again == documents and list(map(counted, again)) == list(map(counted, documents))
-    assert losses.written == sum(len(s.mentions) + len(s.duplicates) for d in documents for s in d.sentences)
-    assert written(name, again, **options) == text
 
 
 @pytest.mark.parametrize("name", ["doccano", "label-studio"])

@@ -13,7 +13,7 @@ from hyperspan.corpora.formats import held
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import OnError
 from hyperspan.files import Target
-from hyperspan.types import Document
+from hyperspan.types import Document, Mention
 
 
 def read(
@@ -45,3 +45,35 @@ def written(name: str, documents: Iterable[Document], losses: Losses | None = No
             assert not path.exists(), "a refused corpus leaves nothing"
             raise
         return path.read_bytes()
+
+
+def everything(document: Document) -> Any:
+    """All of a document, with what comparisons leave out."""
+
+    def every(mention: Mention) -> Any:
+        return (
+            mention.span,
+            mention.label,
+            mention.fragments,
+            mention.text,
+            mention.probability,
+            mention.head,
+            mention.id,
+        )
+
+    return (
+        document.id,
+        document.text,
+        [every(mention) for mention in sorted(document.mentions)],
+        [
+            (
+                s.tokens,
+                s.tags,
+                s.offsets,
+                [every(m) for m in sorted(s.mentions)],
+                sorted(map(every, s.duplicates), key=repr),
+            )
+            for s in document.sentences
+        ],
+        dict(document.metadata),
+    )
