@@ -18,22 +18,30 @@ each node, so it is consistent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions, key
-from hyperspan.kernels.numbers import MINUS_INFINITY, log_sum
+from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.structures import Distribution, EdgeScores, Mention, MentionSet, SegmentalHypergraph
-from hyperspan.structures.common import ScoreTensors, check_possible, check_scores, log_probability
+from hyperspan.structures import EdgeScores, Mention, MentionSet, SegmentalHypergraph
+from hyperspan.structures.common import ScoreTensors, check_scores
 from hyperspan.structures.distribution import check_types
-from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, SegmentalNode
-from hyperspan.structures.graphs.segmental import END, inner_edges, upper_edges, walk
-from hyperspan.structures.mentions import MentionSets, check_mentions
+from hyperspan.structures.graphs import (
+    Graph,
+    GraphDistribution,
+    Hyperedge,
+    Hypergraph,
+    Hyperpath,
+    SegmentalNode,
+)
+from hyperspan.structures.graphs.segmental import END, upper_edges, walk
 from hyperspan.structures.scores import check_lengths
 
 
@@ -80,14 +88,33 @@ class WordEdgeScores(ScoreTensors):
         return EdgeScores(self.absent, self.present, self.extend[:, last[:, :-1]], self.close[:, last], branch)
 
 
-class MentionHypergraph(Distribution):
+EDGES = ("absent", "present", "close", "extend", "branch")
+
+
+@lru_cache(maxsize=64)
+def mention_hypergraph_graph(n: int, m: int) -> Graph:
+    """For each type, the I node of a word, whatever the start, and above them the T nodes, which are the roots."""
+    graph = Graph(**dict.fromkeys(EDGES, (n, m)))
+    absent, present, *inner = (graph.slots[name] for name in EDGES)
+    inside, following = np.full((n, m), graph.nowhere), np.full(m, graph.nowhere)
+    for word in reversed(range(n)):
+        tails = np.stack([np.full(m, graph.end), following, following], -1)
+        slots = np.stack([slots[word] for slots in inner], -1)
+        inside[word] = following = graph.add(tails, slots, symbol="I", start=-1, kind=np.arange(m), last=word)
+    tails = np.stack([np.full((n, m), graph.end), inside], -1)
+    starts = np.arange(n)[:, None]
+    return graph.finish(graph.add(tails, np.stack([absent, present], -1), symbol="T", start=starts, kind=np.arange(m)))
+
+
+class MentionHypergraph(GraphDistribution):
     """A distribution over the hyperpaths of each sentence of a padded batch: p(hyperpath) ∝ exp(sum of its edges'
     scores).
 
-    `log_partition`, `log_prob` and `argmax` take O(m n); the model needs no more. `marginals`, `topk`, `sample` and
-    `entropy` are of hyperpaths, spurious ones included, read visit by visit; they take O(m n²), as their results do.
-    `reading` selects how `argmax` reads its consistent hyperpath; "all" is visit by visit. If a sentence has no
-    possible hyperpath, its `log_partition` and `log_prob` are -inf; its other values are finite but meaningless.
+    `log_partition` takes O(m n), `log_prob` and `argmax` as much as the visits of one hyperpath; the model needs no
+    more. `marginals`, `topk`, `sample` and `entropy` are of hyperpaths, spurious ones included; the first three are
+    read visit by visit and take O(m n²), as their results do. `reading` selects how `argmax` reads its consistent
+    hyperpath; "all" is visit by visit. If a sentence has no possible hyperpath, its `log_partition` and
+    `log_prob` are -inf; its other values are finite but meaningless.
 
     >>> words = MentionHypergraph(WordEdgeScores(*torch.zeros(4, 1, 3, 1)), lengths=[3])
     >>> words.log_partition.exp()  # of which 40 are consistent
@@ -104,112 +131,66 @@ class MentionHypergraph(Distribution):
         batch, n, m = scores.absent.shape
         check_reading(reading)
         self.scores = scores
-        self.lengths = check_lengths(lengths, batch, n)
         self.reading: Reading = reading
-        self.max_width, self.types = max(n, 1), m
+        super().__init__(mention_hypergraph_graph(n, m), check_lengths(lengths, batch, n), m, max(n, 1))
 
     @property
     def by_start(self) -> SegmentalHypergraph:
         """The same distribution over mention sets, if hyperpaths are read visit by visit."""
         return SegmentalHypergraph(self.scores.by_start(), self.lengths)
 
-    # -- probabilities --------------------------------------------------------------------------------------------
-
-    def _edges(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Absent, present, extend, close and branch, (B, n, m), safe to sum: edges in padding are impossible.
-
-        In padding T → X scores 0, so that the sum over what is below a T node there is 0 as well.
-        """
+    def slot_scores(self) -> Tensor:
+        """Edges in padding are impossible but for T → X, which scores 0 there."""
         scores, word = self.scores, torch.arange(self.scores.absent.shape[1], device=self.scores.absent.device)
         left = torch.tensor(self.lengths, dtype=torch.long, device=word.device)[:, None] - word  # (B, n): words to come
         padding, last = (left <= 0)[..., None], (left <= 1)[..., None]
+        present, close = (edge.masked_fill(padding, MINUS_INFINITY) for edge in (scores.present, scores.close))
         extend = scores.extend.masked_fill(last, MINUS_INFINITY)
-        close = scores.close.masked_fill(padding, MINUS_INFINITY)
         branch = extend + close if scores.branch is None else scores.branch.masked_fill(last, MINUS_INFINITY)
-        absent = scores.absent.masked_fill(padding, 0.0)
-        return absent, scores.present.masked_fill(padding, MINUS_INFINITY), extend, close, branch
+        edges = [scores.absent.masked_fill(padding, 0.0), present, close, extend, branch]
+        return torch.stack(edges, dim=1).flatten(1).T.contiguous()
 
-    def _from_the_right(self, value: Callable[[int, Tensor], Tensor]) -> Tensor:
-        """(B, n, m): the value of each I node, from its word and the values (B, m) of the nodes of the next word."""
-        batch, n, m = self.scores.absent.shape
-        following = self.scores.absent.new_zeros(batch, m)  # after the last word; never reached
-        values: list[Tensor] = []
-        for word in reversed(range(n)):
-            following = value(word, following)
-            values.append(following)
-        return torch.stack(values[::-1], dim=1) if values else self.scores.absent
-
-    @property
-    def _log_partition(self) -> Tensor:
-        """(B, n, m): the log-sum over what may be below each T node; A and E nodes score nothing, so these add up."""
-        absent, present, extend, close, branch = self._edges()
-        further = log_sum(torch.stack([extend, branch]), 0)
-        inside = self._from_the_right(
-            lambda word, following: log_sum(torch.stack([close[:, word], further[:, word] + following]), 0)
+    def read(self, slots: Sequence[int]) -> MentionSet:
+        """Those of a consistent hyperpath."""
+        shape = self.scores.absent.shape[1:]
+        marked: dict[str, set[tuple[int, int]]] = {name: set() for name in EDGES}
+        for slot in slots:
+            edge, place = divmod(slot, shape.numel())
+            marked[EDGES[edge]].add(divmod(place, self.types))
+        ends, goes_on = (
+            frozenset((word + 1, kind) for word, kind in marked[name] | marked["branch"])
+            for name in ("close", "extend")
         )
-        return log_sum(torch.stack([absent, present + inside]), 0)
+        return read(Structure(frozenset(marked["present"]), ends, goes_on), self.reading)
 
-    @property
-    def log_partition(self) -> Tensor:
-        """(B,): the logarithm of the sum of exp(score) over all hyperpaths, spurious ones included."""
-        return self._log_partition.sum((1, 2))
+    def slots_of(self, sets: Sequence[set[Mention]]) -> list[list[int] | None]:
+        """Those of the consistent hyperpath of each set."""
+        structures = map(structure_of, sets)
+        return [self._consistent(*pair) for pair in zip(structures, self.lengths, strict=True)]
 
-    def log_prob(self, mention_sets: MentionSets) -> Tensor:
-        """(B,): the log-probability of the consistent hyperpath of one mention set per sentence."""
-        starts, ends, goes_on = self._marks(mention_sets)
-        absent, present, extend, close, branch = self._edges()
-        edge = torch.where(goes_on, torch.where(ends, branch, extend), close)
-        edge = edge.masked_fill(~(ends | goes_on), 0.0)  # not visited
-        inside = self._from_the_right(
-            lambda word, following: edge[:, word] + following.masked_fill(~goes_on[:, word], 0.0)
-        )
-        # Subtract per start, so that large scores cancel before summing.
-        return log_probability(torch.where(starts, present + inside, absent), self._log_partition).sum((1, 2))
-
-    def _marks(self, mention_sets: MentionSets) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, n, m) each: whether a mention starts with a word, ends with it, goes on after it."""
-        marks = [torch.zeros(self.scores.absent.shape, dtype=torch.bool, device="cpu") for _ in range(3)]
-        starts, ends, goes_on = marks
-        for sentence, mentions in enumerate(check_mentions(mention_sets, self.lengths, self.types)):
-            for start, end, kind in mentions:
-                starts[sentence, start, kind] = True
-                ends[sentence, end - 1, kind] = True
-                goes_on[sentence, start : end - 1, kind] = True
-        device = self.scores.absent.device
-        return starts.to(device), ends.to(device), goes_on.to(device)
+    def _consistent(self, structure: Structure, length: int) -> list[int]:
+        absent = np.ones((length, self.types), dtype=bool)
+        taken: list[int] = []
+        for start, kind in structure.starts:
+            absent[start, kind] = False
+            taken.append(int(self.graph.slots["present"][start, kind]))
+            gap, goes_on = start, True
+            while goes_on:
+                gap += 1
+                goes_on, ends = (gap, kind) in structure.continues, (gap, kind) in structure.ends
+                name = "close" if not goes_on else "branch" if ends else "extend"
+                taken.append(int(self.graph.slots[name][gap - 1, kind]))
+        return [*taken, *self.graph.slots["absent"][:length][absent].tolist()]
 
     @property
     def marginals(self) -> Tensor:
         """(B, n, n, m): the probability that the visits from start i mark the end i + w, for type k; 0 in padding."""
         return self.by_start.marginals
 
-    @property
-    def entropy(self) -> Tensor:
-        return self.by_start.entropy
-
     def restrict(self, types: Sequence[int]) -> MentionHypergraph:
         """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         chosen = check_types(types, self.types)
         return MentionHypergraph(self.scores.map(lambda tensor: tensor[..., chosen]), self.lengths, self.reading)
-
-    # -- decoding -------------------------------------------------------------------------------------------------
-
-    @torch.no_grad()
-    def argmax(self) -> list[MentionSet]:
-        """The mentions of the best hyperpath of each sentence, which is consistent; ties go to the hyperedge with fewer
-        mentions."""
-        absent, present, extend, close, branch = self._edges()
-        further = torch.maximum(extend, branch)
-        inside = self._from_the_right(
-            lambda word, following: torch.maximum(close[:, word], further[:, word] + following)
-        )
-        check_possible(torch.maximum(absent, present + inside).sum((1, 2)))
-        following = torch.cat([inside[:, 1:], torch.zeros_like(inside[:, :1])], dim=1)
-        goes_on = further + following > close
-        ends = ~goes_on | (branch > extend)
-        marks = (mark.tolist() for mark in (present + inside > absent, ends, goes_on))
-        sentences = zip(*marks, self.lengths, strict=True)
-        return [read(_visited(starts, ends, goes_on, n), self.reading) for starts, ends, goes_on, n in sentences]
 
     @torch.no_grad()
     def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]:
@@ -222,22 +203,7 @@ class MentionHypergraph(Distribution):
         return self.by_start.sample(k, generator)
 
 
-def _visited(starts: list[list[bool]], ends: list[list[bool]], goes_on: list[list[bool]], length: int) -> Structure:
-    """The structure of one sentence whose nodes chose as marked, by word and type; nodes that no start reaches are
-    ignored."""
-    started, ended, continued = set(), set(), set()
-    reached: set[int] = set()  # the types whose I node at this word is visited
-    for word in range(length):
-        begun = {kind for kind, begins in enumerate(starts[word]) if begins}
-        reached |= begun
-        started |= {(word, kind) for kind in begun}
-        ended |= {(word + 1, kind) for kind in reached if ends[word][kind]}
-        reached = {kind for kind in reached if goes_on[word][kind]}
-        continued |= {(word + 1, kind) for kind in reached}
-    return Structure(frozenset(started), frozenset(ended), frozenset(continued))
-
-
-# -- the explicit hypergraph, for inspection and for testing the fast version ------------------------------------------
+# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
 
 
 def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[SegmentalNode]:
@@ -249,13 +215,12 @@ def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[SegmentalN
     (64, 40)
     """
     m = types if isinstance(types, int) else len(types)
-    edges: list[Hyperedge[SegmentalNode]] = []
-    for i in range(n):
-        edges += upper_edges(i, n, m)
-        for k in range(m):
-            t, shared = SegmentalNode("T", i, k), SegmentalNode("I", -1, k, i)
-            edges += [Hyperedge(t, (END,)), Hyperedge(t, (shared,)), *inner_edges(shared, n - 1)]
-    return Hypergraph(SegmentalNode("A", 0), edges)
+    root = SegmentalNode("A", 0)
+    network = mention_hypergraph_graph(n, m).spelled_out(
+        SegmentalNode, lambda name, place: END if name == "branch" else None, root=root, end=END
+    )
+    upper = (edge for word in range(n) for edge in upper_edges(word, n, m))
+    return Hypergraph(root, [*upper, *(edge for edge in network.edges if edge.head != root)])
 
 
 def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
