@@ -99,7 +99,7 @@ def check_no_model(command: str, data: Sequence[str], example: str = "test.data"
 
     `least` is the number of words from which the first is no text.
     """
-    named = next((name for name in data if is_model(name)), None)
-    if named is not None and len(data) >= least:
+    named = next(filter(is_model, data), None) if len(data) >= least else None
+    if named is not None:
         others = shlex.join(name for name in data if name != named) or example
         raise InputError(f"{named} is a model; write: hyperspan {command} {others} --model {named}")

@@ -46,7 +46,10 @@ def folder_of(name_or_path: str | Path) -> Path:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model; for error messages where a model is not expected."""
-    return (Path(name) / "config.toml").is_file() or (name in bundled_models() and not Path(name).exists())
+    try:
+        return (Path(name) / "config.toml").is_file() or (name in bundled_models() and not Path(name).exists())
+    except OSError:  # a text, which is longer than names of files may be
+        return False
 
 
 def target_of(model: str, output: Path | None, force: bool) -> Path:
