@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hyperspan.kernels.numbers import softplus
-from hyperspan.structures.gaps import Menu, Menus, log_some, preceding
+from hyperspan.structures.gaps import Menu, Menus, preceding
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, with_parts
 
 Pick = Callable[[Menu], np.ndarray]
@@ -89,9 +89,16 @@ def probabilities(menu: Menu) -> np.ndarray:
 
 def item_probabilities(items: np.ndarray, axis: int) -> np.ndarray:
     """The probability of each item of menus without required items."""
+    if not items.shape[axis]:
+        return items
     maybe = softplus(items)
-    with np.errstate(invalid="ignore"):
-        each = items - maybe + np.expand_dims(maybe.sum(axis) - log_some(items, axis), axis)
+    upto = maybe.cumsum(axis)
+    last = items + (upto - maybe)  # the weight of all choices whose last item this is, as in log_some
+    pivot = last.max(axis, keepdims=True)
+    pivot[pivot == -np.inf] = 0.0
+    every = upto.take([-1], axis)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = items - maybe + (every - pivot - np.log(np.exp(last - pivot).sum(axis, keepdims=True)))
     return np.where(items == -np.inf, 0.0, np.exp(np.minimum(each, 0.0)))
 
 
