@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +14,10 @@ from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from tests.structures.cases import STRUCTURES, edge_scores
 
 
+@pytest.mark.parametrize("structure", ["segmental", "discontinuous", "joint", "joint, arrays"])
 @given(data=st.data())
-def test_max_expected_f1_beats_every_other_set(data: st.DataObject) -> None:
-    case = data.draw(STRUCTURES["segmental"])
+def test_max_expected_f1_beats_every_other_set(structure: str, data: st.DataObject) -> None:
+    case = data.draw(STRUCTURES[structure])
     for (chosen, value), brute in zip(case.vectorised.max_expected_f1(), case.brute, strict=True):
         assert math.isclose(brute.expected_f1(chosen), value, abs_tol=1e-7)
         few = sorted(brute.scores, key=len)[:64]  # the candidates: many sets, not only possible ones

@@ -15,6 +15,17 @@ from a few things that a structure says of its units:
 | `given(...)`, `given_marks(...)` | `condition`, `constraint_log_prob`, learning from partial labels |
 | `tilted(weight)`                 | `max_expected_f1`                                                |
 
+Where log Z and probabilities are computed:
+
+| structure                  | its units               | log Z and marginals                   |
+|----------------------------|-------------------------|---------------------------------------|
+| `SegmentalHypergraph`      | chains: (start, type)   | `kernels/chains.py`: a formula, and C |
+| `DiscontinuousHypergraph`  | chains of first parts   | the same; `gaps.py` adds what follows |
+| `JointSegmentalHypergraph` | (start, group of types) | `kernels/joint.py`: a formula, and C  |
+
+Marginals are always the gradient of log Z: kernels find both in one pass over arrays, and autograd uses them for
+tensors (`kernels/autograd.py`). Brute force and explicit hypergraphs (`graphs`) are what tests compare them with.
+
 Scores are NumPy arrays, which need no torch, or tensors, with gradients. What is discrete (the k best, samples) is
 computed from arrays in float64, :meth:`UnitProduct.exact`.
 """
