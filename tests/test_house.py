@@ -144,11 +144,10 @@ NOT_PUBLIC = {
     "kernels.numbers": "MINUS_INFINITY",
     "kernels.transfer": "is_asynchronous",
     "structures.common": "ScoreTensors check_count check_scores in_float64",
-    "structures.discontinuous_limits": "Limits",
     "structures.distribution": "check_types tensor_masks",
     "structures.graphs.segmental": "END upper_edges walk",
     "structures.kbest": "Alternatives best_products cheapest_combinations",
-    "structures.mentions": "AnyMention MentionSets Parts check_mentions fragments_of parts_of with_parts",
+    "structures.mentions": "AnyMention Limits MentionSets Parts check_mentions fragments_of parts_of with_parts",
     "structures.places": "Places",
     "structures.scores": "check_lengths",
 }

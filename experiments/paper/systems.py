@@ -20,7 +20,6 @@ from hyperspan.baselines.mention_separators import SeparatorNode, labels_of, sep
 from hyperspan.baselines.readings import is_ambiguous
 from hyperspan.baselines.semi_markov import semi_markov_hypergraph, semi_markov_mentions
 from hyperspan.baselines.tree import constituency_hypergraph, constituents_of, is_nested
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import (
     Hypergraph,
     Hyperpath,
@@ -31,7 +30,7 @@ from hyperspan.structures.graphs import (
     mentions_of,
     segmental_hypergraph,
 )
-from hyperspan.structures.mentions import Mention, MentionSet, parts_of
+from hyperspan.structures.mentions import Limits, Mention, MentionSet, parts_of
 
 
 @dataclass(frozen=True)

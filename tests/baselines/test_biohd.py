@@ -22,8 +22,7 @@ from hyperspan.baselines.biohd import (
     segments_of_tags,
     tags_of_parts,
 )
-from hyperspan.structures.discontinuous_limits import Limits
-from hyperspan.structures.mentions import AnyMention, with_parts
+from hyperspan.structures.mentions import AnyMention, Limits, with_parts
 from tests.structures.brute_force import log_sum
 
 LIMITS = Limits(parts=3, width=0, gap=4, later_width=0)

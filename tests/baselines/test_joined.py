@@ -21,7 +21,7 @@ from hyperspan.baselines.joined import (
 from hyperspan.config import Config
 from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.mentions import Limits
 from hyperspan.types import Mention, Sentence
 from tests.support.models import learn, loss_of
 

@@ -11,9 +11,8 @@ import torch
 from hypothesis import strategies as st
 
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import Hyperedge, discontinuous_hypergraph, discontinuous_mentions
-from hyperspan.structures.mentions import AnyMention, Parts, parts_of, with_parts
+from hyperspan.structures.mentions import AnyMention, Limits, Parts, parts_of, with_parts
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_sets, arrays
 
 MANY = 9

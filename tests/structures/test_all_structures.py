@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.structures import NotSupportedError
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import KBest, Log, Sampling, hyperpaths, inside, viterbi
+from hyperspan.structures.mentions import Limits
 from hyperspan.structures.places import Places
 from tests.structures.brute_force import BruteForce, all_mentions, log_sum
 from tests.structures.cases import STRUCTURES, Case, agrees, edge_scores, kind_of, partial_annotations, segmental_case

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hyperspan import kernels
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
+from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.structures.mentions import AnyMention
-from hyperspan.structures.segmental_calibration import TypeCalibration
 from tests.structures.cases import edge_scores
 
 

@@ -17,7 +17,6 @@ from hyperspan import kernels
 from hyperspan.kernels.numbers import to_numpy
 from hyperspan.structures import DiscontinuousHypergraph, DiscontinuousScores, EdgeScores, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks, inside
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.gaps import Menus
 from hyperspan.structures.graphs import (
     discontinuous_hypergraph,
@@ -25,6 +24,7 @@ from hyperspan.structures.graphs import (
     discontinuous_mentions,
     hyperpaths,
 )
+from hyperspan.structures.mentions import Limits
 from tests.structures.brute_force import all_sets
 from tests.structures.cases_discontinuous import (
     all_discontinuous,

@@ -33,9 +33,8 @@ from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Outputs, Setting
 from hyperspan.structures import Loss, Mention, MentionSet
 from hyperspan.structures.common import in_float64
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import Values, highest, log_partition, posteriors
-from hyperspan.structures.mentions import AnyMention, Parts, fragments_of, parts_of, with_parts
+from hyperspan.structures.mentions import AnyMention, Limits, Parts, fragments_of, parts_of, with_parts
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.overlaps import places, widest_gap, words_of
-from hyperspan.structures.discontinuous_limits import too_large
+from hyperspan.structures.mentions import too_large
 from hyperspan.types import Mention
 
 DIFFERENCES = {

@@ -13,8 +13,7 @@ from hyperspan.runtime.decoding import AnyMentionSets, MentionDistribution
 from hyperspan.runtime.interface import InferenceModel
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.constraints import PartialMarks, inside
-from hyperspan.structures.discontinuous_limits import too_large
-from hyperspan.structures.mentions import AnyMention, NotSupportedError, with_parts
+from hyperspan.structures.mentions import AnyMention, NotSupportedError, too_large, with_parts
 from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
 

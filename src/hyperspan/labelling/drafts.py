@@ -12,7 +12,7 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.structures.discontinuous_limits import too_large
+from hyperspan.structures.mentions import too_large
 from hyperspan.types import Mention, Sentence, longest_first
 
 CANDIDATES = 0.05

@@ -22,9 +22,8 @@ from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import check_gaps
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.losses import Loss, starts_of, with_margin
-from hyperspan.structures.mentions import Mention
+from hyperspan.structures.mentions import Limits, Mention
 from hyperspan.structures.scores import DiscontinuousScores
 
 

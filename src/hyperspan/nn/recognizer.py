@@ -17,11 +17,11 @@ from hyperspan.nn.outputs import WeightColumns
 from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.runtime.model import ArrayModel, obstacle
+from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention, MentionSet
-from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

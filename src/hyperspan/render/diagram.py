@@ -16,7 +16,6 @@ from hyperspan.errors import SpanError
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Arrow, Dot, Drawing
 from hyperspan.structures import MentionSet
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs import (
     DiscontinuousNode,
     Hyperedge,
@@ -29,7 +28,7 @@ from hyperspan.structures.graphs import (
     segmental_hypergraph,
 )
 from hyperspan.structures.graphs.hypergraph import Node
-from hyperspan.structures.mentions import AnyMention, Parts, with_parts
+from hyperspan.structures.mentions import AnyMention, Limits, Parts, with_parts
 from hyperspan.types import Mention
 
 MARGIN = 30

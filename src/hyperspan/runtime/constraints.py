@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.documents import joined
 from hyperspan.errors import InputError, LabelError, SpanError
-from hyperspan.structures.discontinuous_limits import CONTIGUOUS_ALONE, too_large
+from hyperspan.structures.mentions import CONTIGUOUS_ALONE, too_large
 from hyperspan.types import Document, Mention, Sentence, Span, mention_set
 
 

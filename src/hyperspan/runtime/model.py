@@ -35,7 +35,7 @@ from hyperspan.runtime.kinds import KINDS, ArrayDistribution
 from hyperspan.runtime.layers import shapes_of
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, floats, write_tensors
 from hyperspan.runtime.words import REMEMBERED_BYTES, TokenGates, TokenVectors, lstm_weights, packed_order
-from hyperspan.structures.segmental_calibration import TypeCalibration
+from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary, check_names_of
 from hyperspan.types import Sentence

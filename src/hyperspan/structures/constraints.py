@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.mentions import (
     AnyMention,
+    Limits,
     Mention,
     MentionSets,
     Parts,

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 
 from hyperspan.kernels.numbers import is_array, replaced, to_numpy, widened
+from hyperspan.structures.calibration import AllowedBiases, TypeCalibration, allowed_biases
 from hyperspan.structures.constraints import AnySets, KnownMentions, PartialMarks, known_of, known_of_marks
-from hyperspan.structures.discontinuous_calibration import AllowedBiases, allowed_biases
 from hyperspan.structures.distribution import check_types, places_above
 from hyperspan.structures.edges import discontinuous_path_scores
 from hyperspan.structures.gaps import Menus
@@ -32,7 +32,6 @@ from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts
 from hyperspan.structures.places import Places, with_discontinuous
 from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Values, check_lengths, mean_of
 from hyperspan.structures.segmental import SegmentalHypergraph
-from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.structures.segmental_chains import Chains
 from hyperspan.structures.units import AnySet, Given, Uniform, UnitProduct
 

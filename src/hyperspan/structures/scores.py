@@ -22,7 +22,7 @@ from hyperspan.kernels.numbers import (
     replaced,
     to_numpy,
 )
-from hyperspan.structures.discontinuous_limits import Limits
+from hyperspan.structures.mentions import Limits
 
 if TYPE_CHECKING:
     from torch import Tensor

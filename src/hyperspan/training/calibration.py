@@ -3,7 +3,7 @@ calibrated on dev.
 
 The loss is the cross-entropy of the mentions in the most probable sets (correct or not) plus a small share of the
 negative log-likelihood of all chains. Calibration does not change the most probable sets
-(:mod:`hyperspan.structures.segmental_calibration`), so the predicted mentions stay the same. All types first share one
+(:mod:`hyperspan.structures.calibration`), so the predicted mentions stay the same. All types first share one
 temperature and one bias; each type then departs from them, against a penalty, so that rare types stay close. They all
 keep the shared values if that predicts other folds of dev better: errors repeat within a document, so that a type may
 have many mentions and yet little evidence. Folds are of consecutive sentences. A model that is already calibrated moves
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hyperspan.evaluation.calibration import Calibration, calibrate
-from hyperspan.structures.segmental_calibration import TypeCalibration, allowed_bias
+from hyperspan.structures.calibration import TypeCalibration, allowed_bias
 from hyperspan.training.calibration_chains import DevBatch, Tempered
 
 FACTORS = np.array([1.06**step for step in range(-5, 12)])

@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from hyperspan.kernels.numbers import log_sum, sigmoid, softplus
+from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.edges import first_parts
 from hyperspan.structures.mentions import AnyMention, MentionSets, parts_of
 from hyperspan.structures.scores import EdgeScores
-from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.structures.segmental_chains import Chains
 
 LEAST_PROBABLE = 1e-3

@@ -37,9 +37,9 @@ from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
+from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
-from hyperspan.structures.segmental_calibration import TypeCalibration
 from hyperspan.training.calibration import PRIOR_MENTIONS, CalibrationFit, DevChains
 from hyperspan.training.calibration_chains import ChainBatch, PartBatch, chain_batch, part_batch
 from hyperspan.types import Sentence, trusted_mention

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.discontinuous_limits import Limits
 from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
-from hyperspan.structures.mentions import AnyMention, Parts, parts_of, with_parts
+from hyperspan.structures.mentions import AnyMention, Limits, Parts, parts_of, with_parts
 
 
 class DiscontinuousNode(NamedTuple):
