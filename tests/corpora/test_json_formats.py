@@ -333,7 +333,7 @@ def test_label_studio_offset_unit_can_be_forced() -> None:
         "offsets read as code points, though no text is quoted that shows it": 1,
         "white space at the ends of a mention left out": 2,
     }
-    with pytest.raises(CorpusError, match="offset 1 in UTF-16 code units is in the middle of a character"):
+    with pytest.raises(CorpusError, match="the offset 1 is inside a character that takes two UTF-16 units"):
         read(
             "label-studio",
             json.dumps([task("🦁a", {"start": 1, "end": 2, "labels": ["X"]})]),

@@ -16,7 +16,6 @@ the label CONTINUES, a <Relation> in the project's configuration::
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -45,6 +44,7 @@ from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
+from hyperspan.text.offsets import Offsets
 from hyperspan.types import MENTION_ORDER, Document, Mention
 
 OffsetUnit = Literal["auto", "codepoint", "utf16"]
@@ -261,11 +261,8 @@ def _in_code_points(mentions: list[Mention], text: str, unit: OffsetUnit, proble
         elif mentions and not any(mention.text for mention in mentions):
             problems.note("offsets read as code points, though no text is quoted that shows it")
     if unit == "utf16":
-        places = [place + before for before, place in enumerate(i for i, c in enumerate(text) if c > "\uffff")]
-        mentions = [
-            evolve(mention, start=_code_point(mention.start, places), end=_code_point(mention.end, places))
-            for mention in mentions
-        ]
+        read = Offsets(text, unit).read
+        mentions = [evolve(one, start=read(one.start, "offset"), end=read(one.end, "offset")) for one in mentions]
     for mention in mentions:
         if not _quotes(mention, text):
             raise WrongRecordError(
@@ -279,14 +276,6 @@ def _quotes(mention: Mention, text: str) -> bool:
     """Whether the quoted text of a mention, if it has one, is at its offsets."""
     covered = text[mention.start : mention.end]
     return mention.text in ("", covered) or NO_WORDS.sub("", mention.text) == NO_WORDS.sub("", covered)
-
-
-def _code_point(offset: int, places: Sequence[int]) -> int:
-    """Convert an offset from UTF-16 code units to code points; `places` are the characters that take two units."""
-    before = bisect_left(places, offset)
-    if before and places[before - 1] == offset - 1:
-        raise WrongRecordError(f"the offset {offset} in UTF-16 code units is in the middle of a character")
-    return offset - before
 
 
 def _task(document: Document) -> Record:

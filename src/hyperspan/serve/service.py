@@ -24,6 +24,7 @@ from hyperspan.serve.models import Served, load_models, places
 from hyperspan.serve.requests import Call, Memory
 from hyperspan.serve.schema import HypergraphRequest, KnownMention, Options
 from hyperspan.serve.settings import Settings
+from hyperspan.text.offsets import Offsets
 from hyperspan.text.sentences import iter_sentences
 from hyperspan.types import Document, Mention, Sentence
 
@@ -57,7 +58,7 @@ class Prepared:
     """Texts split into sentences, with the options of the request."""
 
     documents: list[Document]
-    offsets: list[answers.Offsets]
+    offsets: list[Offsets]
     domains: list[DomainFit | None]
     """How well each text fits the model."""
     job: BatchJob
@@ -276,7 +277,7 @@ class Service:
         documents = [
             _split(annotator, text, index if len(texts) > 1 else None, call) for index, text in enumerate(texts)
         ]
-        offsets = [answers.Offsets(text, asked.offset_unit) for text in texts]
+        offsets = [Offsets(text, asked.offset_unit) for text in texts]
         constraints: dict[int, Constraints] = {}
         require, forbid = (_placed(given, offsets) for given in (asked.require, asked.forbid))
         first = 0
@@ -369,7 +370,7 @@ def _split(annotator: Annotator, text: str, index: int | None, call: Call) -> Do
         raise InputError(str(error) if index is None else f"in texts[{index}], {error}") from None
 
 
-def _placed(known: Sequence[KnownMention], offsets: Sequence[answers.Offsets]) -> list[list[Mention]]:
+def _placed(known: Sequence[KnownMention], offsets: Sequence[Offsets]) -> list[list[Mention]]:
     """The mentions of each text, in code points."""
     placed: list[list[Mention]] = [[] for _ in offsets]
     for mention in known:
