@@ -134,8 +134,8 @@ class Graph:
 
     def tails_of(self, edge: int) -> tuple[int, ...]:
         """The nodes that an edge leads to, without the end."""
-        both = int(self.tails[edge]), int(self.others[edge])
-        return tuple(node for node in both if node != self.end)
+        one, other = self.tails.item(edge), self.others.item(edge)
+        return tuple([node for node in (one, other) if node != self.end])
 
     # -- the explicit hypergraph --------------------------------------------------------------------------------------
 

@@ -66,8 +66,8 @@ class Values:
 
     def edges(self, sentence: int, node: int) -> tuple[int, np.ndarray]:
         """The first edge of a node, and all of them with what is below."""
-        first, last = self.graph.first[node : node + 2].tolist()
-        return first, self.ways[first:last, sentence]
+        first = self.graph.first.item(node)
+        return first, self.ways[first : self.graph.first.item(node + 1), sentence]
 
     def best(self, sentence: int) -> list[int]:
         """The best hyperpath; ties go to the first edge."""
@@ -80,13 +80,13 @@ class Values:
 
     def samples(self, sentence: int, count: int, numbers: Iterator[float]) -> list[list[int]]:
         """Hyperpaths drawn independently, each choice by one of the numbers between 0 and 1."""
-        levels: dict[int, list[float]] = {}
+        levels: dict[int, tuple[int, list[float]]] = {}
 
         def choose(node: int) -> int:
-            first, ways = self.edges(sentence, node)
             if node not in levels:
-                levels[node] = np.exp(ways - ways.max()).cumsum().tolist()
-            reached = levels[node]
+                first, ways = self.edges(sentence, node)
+                levels[node] = first, np.exp(ways - ways.max()).cumsum().tolist()
+            first, reached = levels[node]
             # The first edge whose sum exceeds the level; one of probability 0 never is.
             level = next(numbers) * reached[-1] if len(reached) > 1 else 0.0
             return first + min(bisect.bisect_right(reached, level), len(reached) - 1)
@@ -102,8 +102,9 @@ class Values:
             if node == graph.end:
                 continue
             edge = choose(node)
-            taken.append(int(graph.taken[edge]))
-            todo.extend(reversed(graph.tails_of(edge)))
+            taken.append(graph.taken.item(edge))
+            todo.append(graph.others.item(edge))
+            todo.append(graph.tails.item(edge))
         return [slot for slot in taken if slot != graph.nothing]
 
     def ranked(self, sentence: int) -> Iterator[tuple[float, list[int]]]:
@@ -169,8 +170,9 @@ class _Search:
     def _node(self, number: int) -> _Node:
         if number not in self.nodes:
             first, ways = self.values.edges(self.sentence, number) if number != _ROOT else (0, self._whole)
+            ranks = (0,) * (len(self.graph.roots) if number == _ROOT else 2)
             edges = zip(itertools.count(first), ways.tolist())
-            heap = [_Way(-way, edge, (0,) * len(self._tails(number, edge))) for edge, way in edges if way > -np.inf]
+            heap = [_Way(-way, edge, ranks) for edge, way in edges if way > -np.inf]
             heapq.heapify(heap)
             self.nodes[number] = _Node(heap)
         return self.nodes[number]
@@ -179,18 +181,23 @@ class _Search:
     def _whole(self) -> np.ndarray:
         return self.values.totals[self.sentence : self.sentence + 1]
 
-    def _tails(self, node: int, edge: int) -> tuple[int, ...]:
+    def _tails(self, node: int, edge: int) -> list[int]:
+        """The nodes that an edge leads to, the end included."""
         if node == _ROOT:
-            return tuple(root for root in self.graph.roots.tolist() if root != self.graph.end)
-        return self.graph.tails_of(edge)
+            return self.graph.roots.tolist()
+        return [self.graph.tails.item(edge), self.graph.others.item(edge)]
 
     def _open(self, number: int, here: _Node) -> list[tuple[int, int]]:
         """Add the successors of the last way found to the heap; or return what has to be found before."""
         way = here.best[here.opened]
-        after = [(tail, rank + 1) for tail, rank in zip(self._tails(number, way.edge), way.ranks, strict=True)]
-        if unknown := [(tail, rank) for tail, rank in after if not self._is_known(tail, rank)]:
+        after = [
+            (place, tail, rank + 1)
+            for place, (tail, rank) in enumerate(zip(self._tails(number, way.edge), way.ranks, strict=True))
+            if tail != self.graph.end
+        ]
+        if unknown := [(tail, rank) for _, tail, rank in after if not self._is_known(tail, rank)]:
             return unknown
-        for place, (tail, rank) in enumerate(after):
+        for place, tail, rank in after:
             ranks = (*way.ranks[:place], rank, *way.ranks[place + 1 :])
             ways = self.nodes[tail].best
             if len(ways) > rank and (way.edge, ranks) not in here.seen:
@@ -211,7 +218,8 @@ class _Search:
             node, rank = todo.pop()
             self.find(node, rank)
             way = self.nodes[node].best[rank]
-            if node != _ROOT and self.graph.taken[way.edge] != self.graph.nothing:
-                taken.append(int(self.graph.taken[way.edge]))
-            todo.extend(reversed([*zip(self._tails(node, way.edge), way.ranks, strict=True)]))
+            if node != _ROOT and self.graph.taken.item(way.edge) != self.graph.nothing:
+                taken.append(self.graph.taken.item(way.edge))
+            below = zip(self._tails(node, way.edge), way.ranks, strict=True)
+            todo.extend(reversed([pair for pair in below if pair[0] != self.graph.end]))
         return taken
