@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan.bulk import Progress, annotate_files, folder, records
-from hyperspan.bulk.folder import LocalFolder
+from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import find_inputs
 from hyperspan.bulk.job import Job
 from hyperspan.bulk.shards import JobSettings, ShardResult, annotate_shard
@@ -252,7 +252,7 @@ def test_a_job_given_up_leaves_nothing_even_if_the_next_is_killed_at_once(
 ) -> None:
     annotate_files(corpus, tmp_path / "out", shard_records=2)
     with monkeypatch.context() as patched:
-        patched.setattr(LocalFolder, "sweep", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(Folder, "sweep", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             annotate_files(corpus, tmp_path / "out", shard_records=8, force=True)
     assert len(list((tmp_path / "out/documents").iterdir())) == 11 and not manifest_of(tmp_path / "out")["complete"]
@@ -364,7 +364,7 @@ def test_the_output_may_lie_among_the_inputs(corpus: Path) -> None:
 def test_two_runs_at_once_are_told_apart(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "PATIENCE", 0.1)
     with (
-        LocalFolder(str(tmp_path / "out")).created(),
+        Folder(str(tmp_path / "out")).created(),
         pytest.raises(OutputExistsError, match="another run is writing to"),
     ):
         annotate_files([corpus], tmp_path / "out")
@@ -397,10 +397,10 @@ def test_documents_of_the_same_name_are_all_kept(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = LocalFolder.writing
+    written = Folder.writing
     calls = 0
 
-    def full(folder: LocalFolder, name: str) -> Any:
+    def full(folder: Folder, name: str) -> Any:
         nonlocal calls
         calls += 1
         if calls > 8:
@@ -408,7 +408,7 @@ def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypat
         return written(folder, name)
 
     with monkeypatch.context() as patched:
-        patched.setattr(LocalFolder, "writing", full)
+        patched.setattr(Folder, "writing", full)
         with pytest.raises(JobError) as raised:
             annotate_files([corpus], tmp_path / "out", shard_records=5)
     assert "(No space left on device): make room; 3 of 5 shards are finished and kept" in str(raised.value)
@@ -527,7 +527,7 @@ def test_rejected_records_of_an_earlier_attempt_are_removed(
 ) -> None:
     """The first worker is out of memory at one text, and killed between its two renames; the second has enough."""
     write_jsonl(corpus / "a.jsonl", [{"text": "memory"}])
-    output, wanted = LocalFolder(str(tmp_path / "out")), JobSettings()
+    output, wanted = Folder(str(tmp_path / "out")), JobSettings()
     output.path.mkdir()
     job = Job.open(output, {"name": "m", "hash": "h"}, wanted, find_inputs([str(corpus / "a.jsonl")])[0])
     [shard] = job.missing()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hyperspan.bulk import inputs
 from hyperspan.bulk import records as reading
-from hyperspan.bulk.folder import LocalFolder
+from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input, Kind, find_inputs, stamp_of
 from hyperspan.bulk.plan import Columns, PlannedShard, Shard, ShardLimits, read_plan, shards_of, write_plan
 from hyperspan.bulk.records import DocumentRecord, InputPiece, Rejected, close_inputs, read_piece
@@ -33,8 +33,8 @@ def read_all(shards: Iterable[Shard], columns: Columns | None = None) -> list[Do
 
 def written(files: Sequence[Input], limits: ShardLimits, folder: Path) -> tuple[list[Input], list[Shard]]:
     """Inputs and shards as a file keeps them."""
-    shards = write_plan(LocalFolder(str(folder)), "job", files, limits, Columns())
-    entries = list(read_plan(LocalFolder(str(folder))))
+    shards = write_plan(Folder(str(folder)), "job", files, limits, Columns())
+    entries = list(read_plan(Folder(str(folder))))
     kept = [entry.shard for entry in entries if isinstance(entry, PlannedShard)]
     assert len(kept) == shards
     return [entry for entry in entries if isinstance(entry, Input)], kept

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import os
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -20,8 +19,8 @@ PATIENCE = 5.0
 """The seconds to wait for a lock: workers of a run that was killed may need a moment to end."""
 
 
-class Folder(ABC):
-    """A folder of files."""
+class Folder:
+    """A folder of files, on this machine or on a mounted filesystem."""
 
     inherited: tuple[int, ...] = ()
     """Descriptors that worker processes must hold, so that the folder is locked as long as one of them lives."""
@@ -29,52 +28,12 @@ class Folder(ABC):
     def __init__(self, name: str):
         self.name = name
 
-    @abstractmethod
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
+
     def sizes(self, below: str = "") -> dict[str, int]:
         """The names and sizes in bytes of all files in the folder, or in a subfolder."""
-
-    @abstractmethod
-    def names(self) -> set[str]:
-        """The names of the files and folders in the folder, but for a lock and unfinished files."""
-
-    @abstractmethod
-    def read(self, name: str) -> bytes | None:
-        """The content of a file, or None if it does not exist."""
-
-    @abstractmethod
-    def lines(self, name: str) -> Iterator[bytes]:
-        """The lines of a file with their ends, one by one; none if it does not exist."""
-
-    @abstractmethod
-    def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """A stream to a new file, which gets its name when it is complete and replaces an existing file."""
-
-    @abstractmethod
-    def discard(self, name: str) -> None:
-        """Remove a file, if it exists."""
-
-    @abstractmethod
-    def remove(self, below: str, names: list[str]) -> None:
-        """Remove files, and their subfolder if it is then empty."""
-
-    @abstractmethod
-    def created(self) -> AbstractContextManager[None]:
-        """Create the folder, and lock out other runs if possible."""
-
-    def sweep(self, *folders: str) -> None:
-        """Remove leftovers of killed writers."""
-        for below in ("", *folders):
-            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
-
-
-class LocalFolder(Folder):
-    """A folder on this machine or on a mounted filesystem."""
-
-    def __init__(self, name: str):
-        super().__init__(name)
-        self.path = Path(name)
-
-    def sizes(self, below: str = "") -> dict[str, int]:
         sizes: dict[str, int] = {}
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in os.scandir(self.path / below):
@@ -84,20 +43,22 @@ class LocalFolder(Folder):
         return sizes
 
     def names(self) -> set[str]:
+        """The names of the files and folders in the folder, but for a lock and unfinished files."""
         return {file.name for file in self.path.iterdir() if file.name != LOCK and not _is_beside(file.name)}
 
     def read(self, name: str) -> bytes | None:
-        try:
+        """The content of a file, or None if it does not exist."""
+        with suppress(FileNotFoundError):
             return (self.path / name).read_bytes()
-        except FileNotFoundError:
-            return None
 
     def lines(self, name: str) -> Iterator[bytes]:
+        """The lines of a file with their ends, one by one; none if it does not exist."""
         with suppress(FileNotFoundError), (self.path / name).open("rb") as stream:
             yield from stream
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """A stream to a new file, which gets its name when it is complete and replaces an existing file."""
         path = self.path / name
         path.parent.mkdir(exist_ok=True)
         with Target(str(path), force=True).open_binary() as stream:
@@ -107,18 +68,29 @@ class LocalFolder(Folder):
         sync_folder(path.parent)
 
     def discard(self, name: str) -> None:
+        """Remove a file, if it exists."""
         (self.path / name).unlink(missing_ok=True)
 
+    def remove_empty(self, below: str) -> None:
+        """Remove a subfolder, unless there is something in it."""
+        with suppress(OSError):
+            (self.path / below).rmdir()
+
     def remove(self, below: str, names: list[str]) -> None:
+        """Remove files, and their subfolder if it is then empty."""
         for name in names:
             self.discard(f"{below}/{name}".lstrip("/"))
         if below:
-            with suppress(OSError):  # others may have put something there
-                (self.path / below).rmdir()
+            self.remove_empty(below)
+
+    def sweep(self, *folders: str) -> None:
+        """Remove leftovers of killed writers."""
+        for below in ("", *folders):
+            self.remove(below, [name for name in self.sizes(below) if _is_beside(name)])
 
     @contextmanager
     def created(self) -> Iterator[None]:
-        """Lock the folder against other runs on this machine. A new folder that stays empty is removed."""
+        """Create the folder, and lock it against other runs on this machine. A new one that stays empty is removed."""
         if self.path.exists() and not self.path.is_dir():
             raise OutputExistsError(f"{self.path} exists and is no folder; choose another name")
         if not self.path.parent.is_dir():
@@ -132,8 +104,7 @@ class LocalFolder(Folder):
         finally:
             self.inherited = ()
             if is_new:
-                with suppress(OSError):  # it is not empty
-                    self.path.rmdir()
+                self.remove_empty("")
 
 
 class RemoteFolder(Folder):
@@ -180,10 +151,8 @@ class RemoteFolder(Folder):
         with suppress(FileNotFoundError):
             self.filesystem.delete_file(self._path(name))
 
-    def remove(self, below: str, names: list[str]) -> None:
-        for name in names:
-            self.discard(f"{below}/{name}".lstrip("/"))
-        if below and not self._listed(below):
+    def remove_empty(self, below: str) -> None:
+        if not self._listed(below):
             with suppress(OSError):
                 self.filesystem.delete_dir(self._path(below))
 
@@ -220,7 +189,7 @@ def _locked(path: Path) -> Iterator[int]:
 def folder_at(name: str) -> Folder:
     """The folder of a name; the same in every process."""
     place = absolute(name)
-    return RemoteFolder(place) if is_url(place) else LocalFolder(place)
+    return RemoteFolder(place) if is_url(place) else Folder(place)
 
 
 def _is_beside(name: str) -> bool:

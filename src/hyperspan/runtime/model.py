@@ -109,7 +109,6 @@ class ArrayModel(InferenceModel):
         options = InferenceOptions(dtype, margin)
         model = cls(config, vocabulary, file.read(), options, remembered_bytes=remembered_bytes)
         model.quick_options = InferenceOptions(dtype, quick)
-        model._kernels(encoder_library())  # now, so that the first text does not wait
         return model
 
     def __repr__(self) -> str:
