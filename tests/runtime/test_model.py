@@ -87,6 +87,29 @@ def test_runtime_equals_torch(
     check_equal(runtime_of(tmp_path), loaded, [sentence_of(row, tags) for row in rows])
 
 
+@pytest.mark.parametrize("temperature", [1.0, 1.6])
+@pytest.mark.parametrize(
+    "pairs", [("parameters", "none"), ("none", "parameters"), ("parameters", "parameters")], ids=str
+)
+def test_joint_types_run_without_torch_and_equal_it(pairs: tuple[str, str], temperature: float, tmp_path: Path) -> None:
+    sizes = ["encoder.hidden=9", "encoder.span_hidden=5", "words.dimension=6", "model.kind=joint"]
+    own = [f"joint.together={pairs[0]}", f"joint.within={pairs[1]}", f"model.temperature={temperature}"]
+    sentences = [sentence_of([1, 2, 3]), sentence_of([]), sentence_of([5])]
+    model = new_model(Config().override([*sizes, *own, "model.mention_bias=2"]), [sentence_of(list(range(20)))])
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name in ("scorer.together.bias", "scorer.within.bias"):
+                parameter.uniform_(-2, 2)
+    save_model(model, tmp_path)
+    loaded = load_model(tmp_path)
+    assert isinstance(loaded, Recognizer)
+    check_equal(runtime_of(tmp_path), loaded, sentences)
+    with torch.inference_mode():
+        found = loaded.distribution(sentences).log_partition
+    assert found.numpy() == pytest.approx(runtime_of(tmp_path).distribution(sentences).log_partition, abs=1e-4)
+    assert load(tmp_path)("The IL-2 promoter", top_k=2, candidates=0.1).alternatives
+
+
 @pytest.mark.parametrize("name", bundled_models())
 def test_bundled_models_run_without_torch_and_equal_it(name: str) -> None:
     annotator = load(name)

@@ -19,7 +19,7 @@ from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.plugins import ENCODERS
-from hyperspan.runtime.kinds import check_gaps
+from hyperspan.runtime.kinds import KINDS
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.losses import Loss, starts_of, with_margin
@@ -62,7 +62,7 @@ class DiscontinuousScorer(Scorer):
             raise InputError(
                 f"model.kind discontinuous reads vectors of spans, but encoder.kind is {config.encoder.kind}; set it to neural"
             )
-        check_gaps(config)
+        KINDS["discontinuous"].check(config)
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> DiscontinuousScores:
         m, shape = self.types, (len(batch.lengths), batch.longest)
@@ -79,7 +79,7 @@ class DiscontinuousScorer(Scorer):
         gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
 
-    def of_arrays(self, tensors: Mapping[str, Tensor]) -> DiscontinuousScores:
+    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> DiscontinuousScores:
         return DiscontinuousScores(**tensors)
 
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:

@@ -19,9 +19,9 @@ from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.scorer import Scorer
 from hyperspan.nn.segmental import SegmentalScorer
+from hyperspan.runtime.kinds import KINDS, groups_of
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, softmax_margin
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.joint_scores import MOST_TYPES
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.types import Sentence
@@ -62,7 +62,7 @@ class JointScorer(SegmentalScorer):
     def __init__(self, encoder: Encoder, labels: Sequence[str], config: Config):
         super().__init__(encoder, labels, config)
         given = config.joint
-        self.groups = [[labels.index(label) for label in group if label in labels] for group in given.groups]
+        self.groups = groups_of(config, labels)
         self.together = (
             PairScorer(encoder, self.types, _rank(config, given.together)) if given.together != "none" else None
         )
@@ -70,12 +70,7 @@ class JointScorer(SegmentalScorer):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        listed = [label for group in config.joint.groups for label in group]
-        if len(set(listed)) < len(listed) or any(len(group) > MOST_TYPES for group in config.joint.groups):
-            raise InputError(
-                f"joint.groups is {[list(group) for group in config.joint.groups]}, but must have each label once, in groups of at "
-                f"most {MOST_TYPES}; leave it out to have groups chosen from the training sentences"
-            )
+        KINDS["joint"].check(config)
 
     @classmethod
     def settled(cls, config: Config, labels: Sequence[str], sentences: Sequence[Sentence]) -> Config:
@@ -98,10 +93,10 @@ class JointScorer(SegmentalScorer):
         }
         return JointScores(edges, **pairs)
 
-    def of_arrays(self, tensors: Mapping[str, Tensor]) -> JointScores:  # type: ignore[override]
-        edges = super().of_arrays(tensors)
+    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> JointScores:  # type: ignore[override]
+        edges = super().of_arrays(tensors, temperature)
         shape = (*edges.close.shape, self.types)
-        together, within = (one and one.bias.expand(shape) for one in (self.together, self.within))
+        together, within = (one and (one.bias / temperature).expand(shape) for one in (self.together, self.within))
         return JointScores(edges, together, within)
 
     def add_mention_bias(self, scores: JointScores, bias: float) -> JointScores:  # type: ignore[override]

@@ -78,7 +78,9 @@ class Recognizer(Model):
         vectors = self.encoder.vectors(batch).contiguous().numpy()
         edges, parts = arrays.scores(vectors, batch.lengths, self.options, temperature)
         given = {**edges._asdict(), **({} if parts is None else parts._asdict())}
-        return self.scorer.of_arrays({name: torch.from_numpy(one) for name, one in given.items() if one is not None})
+        return self.scorer.of_arrays(
+            {name: torch.from_numpy(one) for name, one in given.items() if one is not None}, temperature
+        )
 
     def score(self, words: Tensor, batch: Batch) -> Any:
         """(N, …), encoded words -> scores."""

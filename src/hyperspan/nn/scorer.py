@@ -47,8 +47,9 @@ class Scorer(nn.Module):
         """The scores of a batch."""
         raise NotImplementedError
 
-    def of_arrays(self, tensors: Mapping[str, Tensor]) -> Any:
-        """The scores of a batch that C computed: those of edges and, if it finds `gaps`, of parts."""
+    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> Any:
+        """The scores of a batch from those that C computed, already divided by the temperature: of edges and, if it
+        finds `gaps`, of parts."""
         raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:

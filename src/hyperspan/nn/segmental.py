@@ -73,7 +73,7 @@ class SegmentalScorer(Scorer):
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
 
-    def of_arrays(self, tensors: Mapping[str, Tensor]) -> EdgeScores:
+    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> EdgeScores:
         return EdgeScores(**tensors)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:

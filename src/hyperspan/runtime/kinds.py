@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, Union
 
 import numpy as np
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encode import BESIDE, GapLimits, PartScores, ScoreArrays
+from hyperspan.runtime.tensors import floats
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
 from hyperspan.structures.segmental import SegmentalHypergraph
 
-ArrayDistribution = SegmentalHypergraph[np.ndarray] | DiscontinuousHypergraph[np.ndarray]
+if TYPE_CHECKING:
+    from hyperspan.structures.joint import JointSegmentalHypergraph
+
+ArrayDistribution = Union[
+    SegmentalHypergraph[np.ndarray], DiscontinuousHypergraph[np.ndarray], "JointSegmentalHypergraph[np.ndarray]"
+]
 
 
-def check_gaps(config: Config) -> None:
-    """Raise an InputError if the limits of a discontinuous model are inconsistent."""
-    given, width = config.discontinuous, config.model.max_width
-    if not config.model.tied:
-        raise InputError("model.tied is false, but model.kind discontinuous ties its edges; set it to true")
-    least = max(given.gap + BESIDE, given.later_width)
-    if width != "n" and width < least:
-        raise InputError(
-            f"model.max_width is {width}, but gaps of discontinuous.gap = {given.gap} words with the words beside them and later "
-            f"parts of discontinuous.later_width = {given.later_width} words are spans, too; set model.max_width = {least} or more"
-        )
+class Answering(Protocol):
+    """What a distribution needs of a model, besides the scores of a batch."""
+
+    config: Config
+    tensors: Mapping[str, np.ndarray]
+    temperature: float
+    """What its scores are divided by."""
+
+    @property
+    def labels(self) -> Sequence[str]: ...
+
+
+def groups_of(config: Config, labels: Sequence[str]) -> list[list[int]]:
+    """The types that depend on each other, by `joint.groups`."""
+    return [[labels.index(label) for label in group if label in labels] for group in config.joint.groups]
 
 
 class SegmentalKind:
@@ -34,8 +45,9 @@ class SegmentalKind:
 
     discontinuous = False
     """Whether the model finds discontinuous mentions."""
-    answers = True
-    """Whether its distribution takes arrays, so that it needs no torch."""
+
+    def check(self, config: Config) -> None:
+        """Raise an InputError if the values of a configuration are inconsistent."""
 
     def obstacle(self, config: Config) -> str:
         """The setting for which C does not compute these scores; empty if it does."""
@@ -57,27 +69,72 @@ class SegmentalKind:
         """The limits of gaps; None without them."""
         return None
 
+    def layers(self, config: Config, types: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of further weights, by name."""
+        return {}
+
     def distribution(
-        self, config: Config, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
+        self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
     ) -> ArrayDistribution:
-        """The distribution that the scores define."""
+        """The distribution that the scores of a batch define."""
         return SegmentalHypergraph(EdgeScores(*scores), lengths)
 
 
 class JointKind(SegmentalKind):
-    """Models whose mentions of one start depend on each other: C computes their edges, and torch the rest."""
+    """Models whose mentions depend on each other if they begin at the same word."""
 
-    answers = False
+    def check(self, config: Config) -> None:
+        from hyperspan.structures.joint_scores import MOST_TYPES  # here, as few models need it
+
+        groups = config.joint.groups
+        listed = [label for group in groups for label in group]
+        if len(set(listed)) < len(listed) or any(len(group) > MOST_TYPES for group in groups):
+            raise InputError(
+                f"joint.groups is {[list(group) for group in groups]}, but must have each label once, in groups of at "
+                f"most {MOST_TYPES}; leave it out to have groups chosen from the training sentences"
+            )
 
     def obstacle(self, config: Config) -> str:
         scored = [name for name in ("together", "within") if getattr(config.joint, name) == "spans"]
-        return f'joint.{scored[0]} = "spans"' if scored else ""
+        if scored:
+            return f'joint.{scored[0]} = "spans"'
+        return "" if config.calibration.is_empty else "calibration by label"
+
+    def layers(self, config: Config, types: int) -> dict[str, tuple[int, ...]]:
+        return {f"scorer.{name}.bias": (types, types) for name in self._pairs(config)}
+
+    def distribution(
+        self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
+    ) -> ArrayDistribution:
+        from hyperspan.structures.joint import JointScores, JointSegmentalHypergraph
+
+        shape = (*scores.close.shape, len(model.labels))
+        pairs = {
+            name: np.broadcast_to(floats(model.tensors, f"scorer.{name}.bias") / np.float32(model.temperature), shape)
+            for name in self._pairs(model.config)
+        }
+        groups = groups_of(model.config, model.labels)
+        return JointSegmentalHypergraph(JointScores(EdgeScores(*scores), **pairs), lengths, groups)
+
+    def _pairs(self, config: Config) -> list[str]:
+        return [name for name in ("together", "within") if getattr(config.joint, name) != "none"]
 
 
 class DiscontinuousKind(SegmentalKind):
     """Models of contiguous and discontinuous mentions."""
 
     discontinuous = True
+
+    def check(self, config: Config) -> None:
+        given, width = config.discontinuous, config.model.max_width
+        if not config.model.tied:
+            raise InputError("model.tied is false, but model.kind discontinuous ties its edges; set it to true")
+        least = max(given.gap + BESIDE, given.later_width)
+        if width != "n" and width < least:
+            raise InputError(
+                f"model.max_width is {width}, but gaps of discontinuous.gap = {given.gap} words with the words beside them and later "
+                f"parts of discontinuous.later_width = {given.later_width} words are spans, too; set model.max_width = {least} or more"
+            )
 
     def obstacle(self, config: Config) -> str:
         return "" if config.model.tied else "model.tied = false"
@@ -93,14 +150,14 @@ class DiscontinuousKind(SegmentalKind):
         return np.concatenate([close, leaving, arriving, opening + np.float32(config.discontinuous.bias), last, gap])
 
     def gaps(self, config: Config) -> GapLimits:
-        check_gaps(config)
         return GapLimits(config.discontinuous.gap, config.discontinuous.later_width)
 
     def distribution(
-        self, config: Config, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
+        self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
     ) -> ArrayDistribution:
         parts = PartScores(scores.close, scores.close, scores.close) if parts is None else parts  # of no words
-        return DiscontinuousHypergraph(DiscontinuousScores(*scores[:4], *parts), lengths, config.discontinuous.parts)
+        most = model.config.discontinuous.parts
+        return DiscontinuousHypergraph(DiscontinuousScores(*scores[:4], *parts), lengths, most)
 
 
 KINDS: dict[str, SegmentalKind] = {

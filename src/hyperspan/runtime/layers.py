@@ -179,7 +179,7 @@ def shapes_of(config: Config, vocabulary: Vocabulary) -> Shapes:
     layers["encoder.spans"] = SpanLstm(both, encoder.span_hidden)
     layers["scorer.start"] = Linear(both, 2 * m)
     layers["scorer.parts"] = SpanScores(encoder.span_hidden, KINDS[config.model.kind].span_outputs(config, m))
-    return named(layers)
+    return named(layers) | KINDS[config.model.kind].layers(config, m)
 
 
 def named(layers: dict[str, Layer] | dict[str, Table] | dict[str, Table | Lstm]) -> Shapes:

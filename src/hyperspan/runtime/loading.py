@@ -31,8 +31,8 @@ def load(
     """Load a bundled model, by name, or the model in a folder, and return an annotator.
 
     - `name_or_path`: a bundled model (english, genia, craft or litbank) or a folder that `hyperspan.train` wrote.
-    - `device`: where the model runs: cpu, cuda, cuda:1, … Neural segmental and discontinuous models, such as the
-      bundled ones, run on the CPU without PyTorch. GPUs and other models need it.
+    - `device`: where the model runs: cpu, cuda, cuda:1, … Neural segmental, joint and discontinuous models, such
+      as the bundled ones, run on the CPU without PyTorch. GPUs and other models need it.
     - `dtype`: "float32", or "bfloat16", which is almost twice as fast on CPUs that support it; scores then have two
       to three digits.
     - `skip`: skip words that are unlikely to start a mention: those where, for all types, the score of starting no

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def obstacle(config: Config, *, scores_alone: bool = False) -> str:
     ('', 'encoder.layers = 0')
     """
     kind = KINDS.get(config.model.kind)
-    if kind is None or not (kind.answers or scores_alone):
+    if kind is None:
         return f"model.kind = {config.model.kind!r}"
     if config.encoder.kind != "neural":
         return f"encoder.kind = {config.encoder.kind!r}"
@@ -84,6 +84,7 @@ class ArrayModel(InferenceModel):
         self.tokenizer = Tokenizer(config.model.tokenizer)
         calibration = config.calibration.of(self.labels, config.model.temperature)
         self.calibration = None if calibration is None else TypeCalibration(*calibration)
+        self.temperature = config.model.temperature if calibration is None else 1.0
         self.quick_options = options
         self.remembered_bytes = remembered_bytes
         self._packed: dict[tuple[int, bool], PackedWeights] = {}
@@ -104,6 +105,7 @@ class ArrayModel(InferenceModel):
         check_dtype(dtype, "cpu")
         margin, quick = skip_margin(config, skip), skip_margin(config, skip, config.segmental.skip_margin or math.inf)
         check_names_of(folder, config, vocabulary)
+        KINDS[config.model.kind].check(config)
         file = TensorFile(folder / "model.safetensors")
         file.check(shapes_of(config, vocabulary), (TRAINED, FIXED))
         options = InferenceOptions(dtype, margin)
@@ -149,19 +151,18 @@ class ArrayModel(InferenceModel):
         if not any(lengths):
             empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
             nothing = ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
-            return self.kind.distribution(self.config, nothing, None, lengths)
+            return self.kind.distribution(self, nothing, None, lengths)
         if choose("encoder", "cpu") != "c":
             raise InputError(
                 "this model was loaded for the C kernels, which are not allowed here; load it again where you force the reference"
             )
         library, threads = encoder_library(), thread_count()
         words = self._kernels(library).of(library, sentences, packed_order(lengths), threads)
-        temperature = self.config.model.temperature if self.calibration is None else 1.0
-        scores, parts = self.scores(words, lengths, options, temperature, adjusted=True)
+        scores, parts = self.scores(words, lengths, options, self.temperature, adjusted=True)
         if self.config.model.mention_bias:
-            bias = self.config.model.mention_bias / temperature
+            bias = self.config.model.mention_bias / self.temperature
             scores = scores._replace(present=scores.present + bias)
-        found = self.kind.distribution(self.config, scores, parts, lengths)
+        found: Any = self.kind.distribution(self, scores, parts, lengths)
         if self.calibration is None:
             return found
         return found.with_scores(self.calibration.temper(found.scores)).calibrated(self.calibration)
