@@ -92,15 +92,14 @@ def sentences_of(path: str) -> list[Sentence]:
 def answers_of(model: str, gold: Sequence[Sentence]) -> list[Answer]:
     """What a model says of gold sentences, whose mentions it does not see."""
     annotator, blank = load(model), [sentence.with_mentions(()) for sentence in gold]
-    best, likely = annotator.recognize(blank), annotator.recognize(blank, threshold=LOWEST)
     return [
         Answer(
             sentence,
             set(map(key, sentence.mentions)),
             set(map(key, found.mentions)),
-            {key(mention): mention.probability or 0.0 for mention in candidates.mentions},
+            {key(mention): mention.probability or 0.0 for mention in found.candidates},
         )
-        for sentence, found, candidates in zip(gold, best, likely, strict=True)
+        for sentence, found in zip(gold, annotator.predictions(blank, candidates=LOWEST), strict=True)
     ]
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -98,7 +99,7 @@ def test_discontinuous_mentions_beyond_the_limits_are_noted() -> None:
 def test_notes_advise_no_more_parts_than_can_be_set(parts: int, advice: str) -> None:
     five = Mention(0, 9, "X", [(start, start + 1) for start in range(0, 10, 2)])
     config = Config().override(["model.kind=discontinuous", f"discontinuous.parts={parts}"])
-    reader = Reader(config, ("X",), discontinuous=True)
+    reader: Any = Reader(config, ("X",), discontinuous=True)
     found = list(data_notes(reader, [Sentence([*"abcdefghij"], [five])] * 10, []))
     assert (
         f"10 of 10 training mentions (100%) have more parts than discontinuous.parts = {parts} and cannot be found{advice}"
@@ -217,7 +218,7 @@ class Reader:
 
 @pytest.mark.parametrize("change", ["words.vectors=bundled", "training.start=genia"])
 def test_english_vectors_and_models_are_noted_for_other_languages(change: str) -> None:
-    reader = Reader(Config().override(["data.dev=dev.jsonl", change]))
+    reader: Any = Reader(Config().override(["data.dev=dev.jsonl", change]))
     german = [Sentence(["der", "Zoo", "von", f"Ort-{number}", "schläft"], [ZOO, CITY]) for number in range(24)]
     (note,) = data_notes(reader, german[:12], german[12:])
     assert note.startswith(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from hyperspan.config import MOST_PARTS, Config, DiscontinuousConfig
 from hyperspan.corpora.documents import IN_NO_SENTENCE, INSIDE_TOKENS
@@ -16,6 +15,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, counted
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.runtime.folders import bundled_models
+from hyperspan.runtime.interface import InferenceModel
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 
@@ -31,27 +31,6 @@ SHARED = 0.1
 """The share of dev that may also be in train; in common corpora it is below a twentieth."""
 WITHOUT_MENTIONS = 0.8
 """The share of training sentences without mentions above which they look unannotated."""
-
-
-class DataReader(Protocol):
-    """The part of a model's interface that these checks use."""
-
-    config: Config
-
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-    @property
-    def max_width(self) -> int | None: ...
-
-    @property
-    def context(self) -> int: ...
-
-    @property
-    def discontinuous(self) -> bool: ...
-
-    @property
-    def reads_tags(self) -> bool: ...
 
 
 def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool = False) -> None:
@@ -93,7 +72,7 @@ def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool =
         )
 
 
-def data_notes(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+def data_notes(model: InferenceModel, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     """Notes on surprises in the data, one sentence each."""
     yield from _about_train(model, train)
     yield from _about_partial(model.config, train, dev)
@@ -120,7 +99,7 @@ def offset_notes(problems: Problems, train: Sequence[Sentence], dev: Sequence[Se
         )
 
 
-def _about_train(model: DataReader, train: Sequence[Sentence]) -> Iterator[str]:
+def _about_train(model: InferenceModel, train: Sequence[Sentence]) -> Iterator[str]:
     mentions = _mentions(train)
     if not model.config.distillation.teachers:
         yield from _about_annotation(train, mentions)
@@ -217,7 +196,7 @@ def _about_annotation(train: Sequence[Sentence], mentions: Sequence[Mention]) ->
         )
 
 
-def _about_dev(model: DataReader, dev: Sequence[Sentence]) -> Iterator[str]:
+def _about_dev(model: InferenceModel, dev: Sequence[Sentence]) -> Iterator[str]:
     if not _mentions(dev):
         yield (
             f"dev has no mentions that begin and end at words in its {counted(len(dev), 'sentence')}, so dev F1 will be 0 and "
@@ -231,7 +210,7 @@ def _about_dev(model: DataReader, dev: Sequence[Sentence]) -> Iterator[str]:
         )
 
 
-def _about_labels(model: DataReader, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
+def _about_labels(model: InferenceModel, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:
     in_train, in_dev = _by_label(_mentions(train)), _by_label(_mentions(dev))
     if unknown := {label: times for label, times in in_dev.items() if label not in model.labels}:
         yield (
