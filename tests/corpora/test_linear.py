@@ -1,15 +1,18 @@
-"""Placing mentions takes time in proportion to their number: twice the document takes about twice the time."""
+"""Placing, reading and writing mentions is linear: twice the document takes about twice the time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
 
+from hyperspan.corpora import FORMATS, READERS, WRITERS, read_corpus, write_corpus
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.label_studio import CONTINUES, continuations, join_parts
+from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.overlaps import without_crossings, without_overlaps
 from hyperspan.corpora.partial import marks_read, marks_written
 from hyperspan.corpora.source import Problems
@@ -93,3 +96,18 @@ JOBS = (
 def test_twice_the_document_takes_about_twice_the_time(make: Callable[[int], Job]) -> None:
     jobs = {size: make(size) for size in (SIZE, 2 * SIZE)}
     assert grows_linearly(lambda size: jobs[size](), SIZE)
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name in READERS])
+def test_formats_take_about_twice_the_time_for_twice_the_document(name: str, tmp_path: Path) -> None:
+    if name == "docbin":
+        pytest.importorskip("spacy")
+    sentence = Sentence(("a",) * WORDS, [Mention(0, 1, "A")])
+    documents = {size: document_of([sentence] * size, "zoo") for size in (SIZE // 4, SIZE // 2)}
+
+    def there_and_back(size: int) -> None:
+        target = tmp_path / f"{size}{'' if name in FOLDERS else FORMATS[name].suffixes[0]}"
+        write_corpus([documents[size]], target, name, force=True)
+        assert sum(len(document.mentions) for document in read_corpus(target, name)) == size
+
+    assert grows_linearly(there_and_back, SIZE // 4)
