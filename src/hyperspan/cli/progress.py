@@ -151,7 +151,8 @@ class TrainingDisplay(EventDisplay):
     def _finish_epoch(self, event: EpochFinished) -> None:
         if event.dev is not None:
             self._best = event.dev["f1"] if event.best else self._best
-            self._scores = f" · F1 {_percent(event.dev['f1'])}, best {_percent(self._best)}"
+            best = f", best {_percent(self._best)}" if self._best else ""  # it is not known after a resumption
+            self._scores = f" · F1 {_percent(event.dev['f1'])}{best}"
         if not self._console.is_terminal and self._has_line(event):
             self._print(_sentence(event, self._epochs))
             self._next = 2 * event.epoch
@@ -162,7 +163,7 @@ class TrainingDisplay(EventDisplay):
             )
             self._too_wide_shown = True
         state = f"loss {event.loss:.4f}{self._scores} · {event.words_per_second:,.0f} words/s"
-        self._live.update(self._line, completed=event.step, state=state)
+        self._live.update(self._line, completed=event.step, description=self._state, state=state)
 
     def _has_line(self, event: EpochFinished) -> bool:
         """Whether an epoch has a line in a log: the last one, and few before, with scores where there are any."""
