@@ -14,7 +14,7 @@ from hyperspan.config import Config, keys
 from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
 from hyperspan.training.events import SettingsChosen, TrainingEvent, read_log
-from hyperspan.training.settings import LARGE, MOST_TO_START, START, CorpusFacts, complete
+from hyperspan.training.settings import LARGE, MOST_TO_START, SAME_SCORES, SMALL, START, CorpusFacts, complete
 from tests.support.models import HARBOUR
 from tests.support.process import hyperspan
 from tests.support.runs import train
@@ -116,6 +116,17 @@ def test_vectors_of_another_size_than_the_bundled_ones_are_none() -> None:
     assert complete(Config().override(["words.dimension=50"]), CorpusFacts(100, english=True)).words.vectors == ""
     vectors = Config().override(["words.vectors=bundled"])
     assert complete(vectors, CorpusFacts(100, english=False)).words.dimension == 100
+
+
+def test_training_ends_early_on_a_small_corpus_unless_the_length_is_given() -> None:
+    corpus = CorpusFacts(80, english=True)
+    chosen = complete(Config(), corpus).training
+    assert chosen.patience == SAME_SCORES * chosen.eval_epochs < chosen.epochs
+    sparse = complete(Config().override(["training.eval_epochs=7"]), corpus).training
+    assert sparse.patience == SAME_SCORES * 7
+    for change in ("training.epochs=60", "training.schedule=plateau", "training.schedule=constant"):
+        assert complete(Config().override([change]), corpus).training.patience == 0
+    assert complete(Config(), CorpusFacts(SMALL, english=True)).training.patience == 0
 
 
 SIZES = (30, 100, 300, 1_000, 3_000, 10_000)
