@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 
 from experiments.speed import bulk_gpu as bulk
 from experiments.speed import gpu, train
@@ -20,9 +21,11 @@ from experiments.speed.bundled import WORDS, corpus_files, run, sample, scores, 
 from experiments.speed.invented import BenchmarkCorpus, genia_length, invented_sentences
 from experiments.speed.paper_model import necessary_operations, paper_model
 from experiments.speed_ratio import MODELS, WHAT, in_turns, material, texts
+from experiments.speed_ratio import main as compare_checkouts
 from experiments.speed_ratio import measure as measure_checkout
 from hyperspan.errors import InputError
 from hyperspan.runtime.loading import load
+from tests.support.process import call
 
 ROOT = Path(__file__).parents[2]
 
@@ -179,8 +182,11 @@ def test_speed_ratio_counts_the_words_of_both_checkouts_alike(name: str, tmp_pat
 
 
 def test_speed_ratio_refuses_a_folder_that_is_no_checkout(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "experiments.speed_ratio", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    def ratio(arguments: tuple[str, ...]) -> None:
+        sys.argv = ["experiments.speed_ratio", *arguments]
+        typer.run(compare_checkouts)
+
+    done = call(str(tmp_path), main=ratio)
     assert done.returncode == 2 and "src/hyperspan" in done.stderr
 
 
