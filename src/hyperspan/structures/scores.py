@@ -162,25 +162,23 @@ class EdgeScores(Scores, Generic[Values]):
         with np.errstate(all="ignore"):  # padding holds anything
             return replace(self, branch=self.extend + self.close[:, :, :-1])
 
-    def given(self, required: Any, forbidden: Any) -> EdgeScores[Values]:
+    def given(self, required: np.ndarray, forbidden: np.ndarray) -> EdgeScores[Values]:
         """These scores, with -inf for sets that lack a required mention or have a forbidden one; masks are (B, n, c,
-        m), arrays or tensors."""
-        xp = namespace(required)
-        longer = xp.flip(xp.cumsum(xp.flip(required, (2,)), 2), (2,)) > required  # a required wider mention follows
-        scores = self.untied()
-        blocked = {
-            "absent": required.any(2),
-            "extend": required[:, :, :-1],
-            "close": forbidden | longer,
-            "branch": forbidden[:, :, :-1],
-        }
+        m)."""
+        # Going on without a mention may be impossible while going on with one is not.
+        scores = self.untied() if required.any() else self
+        closed = forbidden.copy()
+        closed[:, :, :-1] |= np.logical_or.accumulate(required[:, :, :0:-1], axis=2)[:, :, ::-1]  # a wider one follows
+        blocked = {"absent": required.any(2), "extend": required[:, :, :-1], "close": closed}
+        if scores.branch is not None:
+            blocked["branch"] = forbidden[:, :, :-1]
         values = scores.tensors()
-        return replace(
-            scores,
+        return scores.changed(
             **{
                 name: replaced(values[name], placed(mask, values[name]), MINUS_INFINITY)
                 for name, mask in blocked.items()
-            },
+                if mask.any()
+            }
         )
 
     def narrowed(self, max_width: int) -> EdgeScores[Values]:
