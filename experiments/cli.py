@@ -70,6 +70,10 @@ TokenizerName = Annotated[
     Literal["split", "words"],
     typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
 ]
+Format = Annotated[
+    Literal["table", "json", "markdown"],
+    typer.Option("--format", help="How to print the results; tables show percentages, json fractions."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 

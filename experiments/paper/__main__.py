@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from experiments.cli import Listed, run_command, trains_rows
+from experiments.cli import Format, Listed, run_command, trains_rows
 from experiments.request import Request
-from hyperspan.cli.options import Format
 from hyperspan.errors import InputError
 
 

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from experiments import study
-from experiments.cli import Listed, new_app, trains_rows
+from experiments.cli import Format, Listed, new_app, trains_rows
 from experiments.request import Request
 from experiments.study.studies import STUDIES
 from hyperspan.cli import run_app
-from hyperspan.cli.options import Format
 
 
 def command_of(name: str) -> Callable[..., None]:

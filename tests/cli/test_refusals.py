@@ -70,6 +70,8 @@ REFUSED = {
     "train a.toml --lr=0.1": "write: hyperspan train a.toml --set training.learning_rate=0.1",
     "annotate a.txt --batch-size 8": "No such option: --batch-size; see hyperspan annotate --help",
     "view gold.jsonl --colour": "see hyperspan view --help",
+    "train genia": "genia is a model; write: hyperspan train mine.toml --start genia",
+    "view genia": "genia is a model; write: hyperspan info genia",
     "bulk genia a.txt -o new": "genia is a model; write: hyperspan bulk a.txt --model genia",
     "suggest genia a.txt": "genia is a model; write: hyperspan suggest a.txt --model genia",
     "model calibrate genia -m x": "genia is a model; write: hyperspan model calibrate test.data --model genia",

@@ -71,7 +71,7 @@ def bulk(
     """
     if not 0 < shard_megabytes < math.inf:
         raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
-    check_no_model("bulk", inputs, "texts.jsonl --output found")
+    check_no_model("bulk {data} --model {model}", inputs, "texts.jsonl --output found")
     thresholds, named = selection.thresholds, columns.columns or Columns()
     model.use_threads()
     try:

@@ -94,12 +94,12 @@ def _renamed(arguments: Sequence[str], known: Collection[str], wrong: str) -> It
             yield word
 
 
-def check_no_model(command: str, data: Sequence[str], example: str = "test.data", least: int = 1) -> None:
-    """Raise an error for a model among the data, with the line that was meant.
+def check_no_model(line: str, data: Sequence[str], example: str = "test.data", least: int = 1) -> None:
+    """Raise an error for a model among the data, with the line that was meant: its {model} and {data} are filled in.
 
     `least` is the number of words from which the first is no text.
     """
     named = next(filter(is_model, data), None) if len(data) >= least else None
     if named is not None:
         others = shlex.join(name for name in data if name != named) or example
-        raise InputError(f"{named} is a model; write: hyperspan {command} {others} --model {named}")
+        raise InputError(f"{named} is a model; write: hyperspan {line.format(data=others, model=named)}")

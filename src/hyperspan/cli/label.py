@@ -80,7 +80,7 @@ def label(
     require("prometheus_client", "labelling", "serve")
     require("starlette", "labelling", "serve")
     require("uvicorn", "labelling", "serve")
-    check_no_model("label", given, "texts.jsonl --output labelled.jsonl", least=2)
+    check_no_model("label {data} --model {model}", given, "texts.jsonl --output labelled.jsonl", least=2)
     documents = texts.inputs(given)
     model.use_threads()
     from hyperspan.labelling.rounds import RoundSettings

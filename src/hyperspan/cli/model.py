@@ -14,8 +14,8 @@ from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import (
     ComputeGroup,
     Force,
-    GivenModel,
     Labels,
+    ModelName,
     ReadingGroup,
     ReportingGroup,
     output_option,
@@ -40,7 +40,7 @@ class ChangeGroup:
     """A model, and where it is written once it is changed."""
 
     title = "Model"
-    model: GivenModel
+    model: ModelName
     output: Annotated[
         Path | None,
         output_option("The folder for the changed model. Without it, --force changes MODEL in place.", "FOLDER"),
@@ -78,7 +78,7 @@ def calibrate(
 
     Example: hyperspan model calibrate dev.data --model genia --output my-genia
     """
-    check_no_model("model calibrate", data)
+    check_no_model("model calibrate {data} --model {model}", data)
     source, target = change.folders()
     require_torch("calibrating a model")
     compute.use_threads()
@@ -255,7 +255,7 @@ def profile(
 
     Example: hyperspan model profile train.jsonl --dev dev.jsonl --model runs/mine --force
     """
-    check_no_model("model profile", data)
+    check_no_model("model profile {data} --model {model}", data)
     source, target = change.folders()
     card = ModelCard.read(source)
     found = TextProfile.of(_texts(data, reading), _texts(dev or (), reading))
@@ -276,7 +276,7 @@ def _texts(names: Iterable[str], reading: ReadingGroup) -> Iterator[str]:
 
 
 def weights(
-    model: GivenModel,
+    model: ModelName,
     labels: Labels = None,
     top: Annotated[
         int,

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help="A bundled model (see hyperspan info), or the folder of a model.")
 ]
-GivenModel = Annotated[str, typer.Option("--model", "-m", help="A bundled model, or the folder of a model.")]
 Labels = Annotated[
     list[str] | None,
     typer.Option(
@@ -65,11 +64,6 @@ def output_option(help_text: str, metavar: str | None = None) -> Any:
     """The option --output of a command whose output is not any file or folder."""
     return typer.Option("--output", "-o", metavar=metavar, help=help_text)
 
-
-Format = Annotated[
-    Literal["table", "json", "markdown"],
-    typer.Option("--format", help="How to print the results; tables show percentages, json fractions."),
-]
 
 # -- groups ------------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import TrainingGroup, output_option
 from hyperspan.errors import InputError, require_plots, require_torch
 from hyperspan.files import Target
@@ -41,6 +42,7 @@ def train(
         raise InputError(
             f"{context.args[0]!r} is one argument too many after {config}; name the folder for the model with --output"
         )
+    check_no_model("train {data} --start {model}", [config], "mine.toml")
     settings = training.config(config)
     folder = output or Path("runs") / Path(config).stem
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ReadingGroup, ReportingGroup
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.overlaps import overlaps
@@ -75,6 +76,7 @@ def view(
 
     Example: hyperspan view train.data dev.data --stats
     """
+    check_no_model("info {model}", data)
     if stats:
         _count(data, reading, reporting)
         return
