@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from hyperspan.structures import Mention, MentionSet
-from hyperspan.structures.common import ScoreTensors
 from hyperspan.structures.graphs import Hyperedge, Hypergraph
+from hyperspan.structures.scores import Scores
 
 
 def all_mentions(n: int, types: int, max_width: int) -> list[Mention]:
@@ -26,7 +26,7 @@ def all_sets(mentions: Iterable[Any]) -> Iterator[Any]:
         yield from map(frozenset, itertools.combinations(pool, size))
 
 
-def arrays(scores: ScoreTensors) -> SimpleNamespace:
+def arrays(scores: Scores) -> SimpleNamespace:
     """The scores as float64 arrays, which give single numbers much faster than tensors."""
     return SimpleNamespace(**{name: tensor.double().numpy() for name, tensor in scores.tensors().items()})
 

@@ -30,11 +30,20 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.linear_chain import TagScores, TagSteps, outermost
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.kernels.numbers import in_float64
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Outputs, Setting
-from hyperspan.structures import Loss, Mention, MentionSet
-from hyperspan.structures.common import in_float64
+from hyperspan.structures import (
+    AnyMention,
+    Limits,
+    Loss,
+    Mention,
+    MentionSet,
+    Parts,
+    fragments_of,
+    parts_of,
+    with_parts,
+)
 from hyperspan.structures.graphs import Values, highest, log_partition, posteriors
-from hyperspan.structures.mentions import AnyMention, Limits, Parts, fragments_of, parts_of, with_parts
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

@@ -7,6 +7,7 @@ best tags of earlier types.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,13 +17,19 @@ from torch import Tensor, nn
 from hyperspan.baselines.linear_chain import LinearChain, TagScores, outermost, tags_of
 from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
-from hyperspan.structures import Distribution, Mention, MentionSet
-from hyperspan.structures.common import ScoreTensors, check_count, check_scores
+from hyperspan.structures import (
+    Distribution,
+    Mention,
+    MentionSet,
+    MentionSets,
+    Scores,
+    check_count,
+    check_lengths,
+    check_mentions,
+    check_scores,
+)
 from hyperspan.structures.kbest import best_products
-from hyperspan.structures.mentions import MentionSets, check_mentions
-from hyperspan.structures.scores import check_lengths
 
 TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
@@ -33,7 +40,7 @@ PORTION = 256
 
 
 @dataclass(frozen=True)
-class CascadeScores(ScoreTensors):
+class CascadeScores(Scores):
     """One score (log-weight) for every tag of every word in the chain of each of m types, and for steps; and for
     earlier tags.
 
@@ -178,7 +185,7 @@ class CascadedChains(Distribution):
             sentences, sets = zip(*candidates[begin : begin + PORTION], strict=True)
             values = self._copies(sentences, exact=True).log_prob(sets).tolist()
             for sentence, mentions, value in zip(sentences, sets, values, strict=True):
-                if value > MINUS_INFINITY:  # also not NaN, where earlier tags leave nothing possible
+                if value > -math.inf:  # also not NaN, where earlier tags leave nothing possible
                     result[sentence].append((mentions, value))
         return [sorted(sets, key=lambda pair: -pair[1]) for sets in result]
 

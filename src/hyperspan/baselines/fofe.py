@@ -33,9 +33,9 @@ from torch.nn.functional import cross_entropy, pad
 
 from hyperspan.config import MOST_LAYERS, MOST_UNITS, Config, KindOptions, key
 from hyperspan.errors import InputError
+from hyperspan.kernels.numbers import in_float64
 from hyperspan.nn import Abilities, Batch, Model, NeuralEncoder, Setting, Spans
 from hyperspan.structures import Distribution, Loss, Mention, MentionSet
-from hyperspan.structures.common import in_float64
 from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence

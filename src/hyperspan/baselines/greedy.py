@@ -8,11 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.structures import Distribution, MentionSet
-from hyperspan.structures.common import check_count
-from hyperspan.structures.distribution import check_types
-from hyperspan.structures.mentions import AnyMention, fragments_of
-from hyperspan.structures.places import Places
+from hyperspan.structures import AnyMention, Distribution, MentionSet, Places, check_count, check_types, fragments_of
 
 
 class GreedySets(Distribution):

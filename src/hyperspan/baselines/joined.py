@@ -31,8 +31,17 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, INITIAL_MENTION_BIAS, Abilities, Batch, Model, SegmentalScorer, Setting, Spans
-from hyperspan.structures import Loss, Mention, MentionSet, SegmentalHypergraph
-from hyperspan.structures.mentions import AnyMention, Limits, Parts, fragments_of, with_parts
+from hyperspan.structures import (
+    AnyMention,
+    Limits,
+    Loss,
+    Mention,
+    MentionSet,
+    Parts,
+    SegmentalHypergraph,
+    fragments_of,
+    with_parts,
+)
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

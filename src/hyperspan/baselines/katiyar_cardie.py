@@ -39,10 +39,8 @@ from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.linear_chain import BEGIN, INSIDE, LAST, OUTSIDE, UNIT
 from hyperspan.baselines.readings import Reading, pairs_of
 from hyperspan.config import MOST_UNITS, Config, KindOptions, key
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, Setting
-from hyperspan.structures import Loss, Mention, MentionSet
-from hyperspan.structures.mentions import AnyMention
+from hyperspan.structures import AnyMention, Loss, Mention, MentionSet
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
@@ -96,7 +94,7 @@ class KatiyarCardie(Model):
     def _log_probabilities(self, scores: Tensor, before: Tensor) -> Tensor:
         """(N, labels), and the labels of the words before as (N, labels) of 0 and 1 -> (N, labels); -inf without a
         link."""
-        return scores.float().masked_fill(before @ self.links == 0, MINUS_INFINITY).log_softmax(1)
+        return scores.float().masked_fill(before @ self.links == 0, -math.inf).log_softmax(1)
 
     def loss_of(self, words: Tensor, gold: Sequence[set[Mention]], batch: Batch) -> Loss:
         labels = self._gold_rows(gold, batch)  # (N, labels)

@@ -32,8 +32,7 @@ from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model, word_states
-from hyperspan.structures import Distribution, Loss, Mention, MentionSet
-from hyperspan.structures.common import check_count
+from hyperspan.structures import Distribution, Loss, Mention, MentionSet, check_count
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 

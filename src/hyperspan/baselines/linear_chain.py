@@ -10,6 +10,7 @@ t tags.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -21,13 +22,9 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
-from hyperspan.structures import Mention, MentionSet
-from hyperspan.structures.common import ScoreTensors, check_scores
+from hyperspan.structures import Mention, MentionSet, Scores, check_mentions, check_scores
 from hyperspan.structures.graphs import Graph, GraphDistribution, Hyperedge, Hypergraph, stretches
-from hyperspan.structures.mentions import check_mentions
-from hyperspan.structures.scores import check_lengths
 
 # -- tags of words -----------------------------------------------------------------------------------------------------
 
@@ -101,7 +98,7 @@ def legal_tags(types: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class TagScores(ScoreTensors):
+class TagScores(Scores):
     """One score (log-weight) for every tag of every word of a padded batch, and for every step from tag to tag.
 
     ============  ============  ====================================
@@ -169,10 +166,8 @@ class TagSteps:
         place = torch.arange(n + 1, device=device)[:, None]
         left = torch.tensor(lengths, device=device)[:, None, None] - place  # (B, n + 1, 1): words to come
         step = torch.where(place == 0, scores.first[..., None, after], scores.step[..., before, after].unsqueeze(-2))
-        last = scores.last[..., None, before].masked_fill(after != OUTSIDE, MINUS_INFINITY)
-        beyond = scores.emit.new_zeros(len(before)).masked_fill(
-            (before != OUTSIDE) | (after != OUTSIDE), MINUS_INFINITY
-        )
+        last = scores.last[..., None, before].masked_fill(after != OUTSIDE, -math.inf)
+        beyond = scores.emit.new_zeros(len(before)).masked_fill((before != OUTSIDE) | (after != OUTSIDE), -math.inf)
         inside = pad(scores.emit, (0, 0, 0, 1)).index_select(2, after) + step  # (B, n + 1, steps)
         ended = torch.where((left == 0) & (place > 0), last, beyond)
         return torch.where(left > 0, inside, ended).flatten(1).T.contiguous()
@@ -233,7 +228,7 @@ class LinearChain(GraphDistribution):
         (batch, n, _), types = scores.emit.shape, scores.tags // 4
         self.steps = steps_of(types)
         width = max(n, 1) if max_width is None else max_width
-        super().__init__(self.steps.graph(n), check_lengths(lengths, batch, n), types, width)
+        super().__init__(self.steps.graph(n), lengths, (batch, n), types, width)
 
     def slot_scores(self) -> Tensor:
         return self.steps.scores(self.scores, self.lengths)

@@ -18,6 +18,7 @@ each node, so it is consistent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -28,11 +29,16 @@ from torch import Tensor
 
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions, key
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.structures import EdgeScores, Mention, MentionSet, SegmentalHypergraph
-from hyperspan.structures.common import ScoreTensors, check_scores
-from hyperspan.structures.distribution import check_types
+from hyperspan.structures import (
+    EdgeScores,
+    Mention,
+    MentionSet,
+    Scores,
+    SegmentalHypergraph,
+    check_scores,
+    check_types,
+)
 from hyperspan.structures.graphs import (
     Graph,
     GraphDistribution,
@@ -42,11 +48,10 @@ from hyperspan.structures.graphs import (
     SegmentalNode,
 )
 from hyperspan.structures.graphs.segmental import END, upper_edges, walk
-from hyperspan.structures.scores import check_lengths
 
 
 @dataclass(frozen=True)
-class WordEdgeScores(ScoreTensors):
+class WordEdgeScores(Scores):
     """One score (log-weight) for every scored hyperedge of a padded batch of mention hypergraphs, each (B, n, m).
 
     ============  ==================  ==========================================================================
@@ -132,7 +137,7 @@ class MentionHypergraph(GraphDistribution):
         check_reading(reading)
         self.scores = scores
         self.reading: Reading = reading
-        super().__init__(mention_hypergraph_graph(n, m), check_lengths(lengths, batch, n), m, max(n, 1))
+        super().__init__(mention_hypergraph_graph(n, m), lengths, (batch, n), m, max(n, 1))
 
     @property
     def by_start(self) -> SegmentalHypergraph:
@@ -144,9 +149,9 @@ class MentionHypergraph(GraphDistribution):
         scores, word = self.scores, torch.arange(self.scores.absent.shape[1], device=self.scores.absent.device)
         left = torch.tensor(self.lengths, dtype=torch.long, device=word.device)[:, None] - word  # (B, n): words to come
         padding, last = (left <= 0)[..., None], (left <= 1)[..., None]
-        present, close = (edge.masked_fill(padding, MINUS_INFINITY) for edge in (scores.present, scores.close))
-        extend = scores.extend.masked_fill(last, MINUS_INFINITY)
-        branch = extend + close if scores.branch is None else scores.branch.masked_fill(last, MINUS_INFINITY)
+        present, close = (edge.masked_fill(padding, -math.inf) for edge in (scores.present, scores.close))
+        extend = scores.extend.masked_fill(last, -math.inf)
+        branch = extend + close if scores.branch is None else scores.branch.masked_fill(last, -math.inf)
         edges = [scores.absent.masked_fill(padding, 0.0), present, close, extend, branch]
         return torch.stack(edges, dim=1).flatten(1).T.contiguous()
 

@@ -9,6 +9,7 @@ each once: nothing is spurious here, but a structure may still be read in severa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,13 +22,9 @@ from torch.nn.functional import pad
 
 from hyperspan.baselines.readings import Reading, Structure, check_reading, read, structure_of
 from hyperspan.config import Config, KindOptions, key
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.structures import Mention, MentionSet
-from hyperspan.structures.common import check_scores
-from hyperspan.structures.distribution import check_types
+from hyperspan.structures import Mention, MentionSet, check_scores, check_types
 from hyperspan.structures.graphs import Graph, GraphDistribution, Hyperedge, Hypergraph, stretches
-from hyperspan.structures.scores import check_lengths
 
 LABELS = ("X", "S", "E", "C", "ES", "CS", "EC", "ECS")
 """The labels of a gap, in the order of their scores."""
@@ -111,7 +108,7 @@ class MentionSeparators(GraphDistribution):
         batch, gaps, _, m = scores.shape
         self.scores = scores
         self.reading: Reading = reading
-        super().__init__(separators_graph(gaps - 1, m), check_lengths(lengths, batch, gaps - 1), m, gaps - 1)
+        super().__init__(separators_graph(gaps - 1, m), lengths, (batch, gaps - 1), m, gaps - 1)
 
     def slot_scores(self) -> Tensor:
         device = self.scores.device
@@ -121,7 +118,7 @@ class MentionSeparators(GraphDistribution):
         ]  # (B, gaps, 1, 1): those to come
         marked = torch.arange(len(LABELS), device=device)[:, None] > 0  # (8, 1)
         goes_on = torch.from_numpy(TO_INSIDE).to(device)[:, None]
-        scores = self.scores.masked_fill((words == 0) & goes_on | (words < 0) & marked, MINUS_INFINITY)
+        scores = self.scores.masked_fill((words == 0) & goes_on | (words < 0) & marked, -math.inf)
         return scores.masked_fill((words < 0) & ~marked, 0.0).transpose(2, 3).flatten(1).T.contiguous()
 
     def read(self, slots: Sequence[int]) -> MentionSet:

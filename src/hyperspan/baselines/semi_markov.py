@@ -8,6 +8,7 @@ its parts; neighbours do not interact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,17 +20,14 @@ from torch import Tensor
 
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import INITIAL_MENTION_BIAS, Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.structures import Distribution, Mention, MentionSet, PartialMarks
-from hyperspan.structures.common import ScoreTensors, check_scores
+from hyperspan.structures import Distribution, Mention, MentionSet, MentionSets, PartialMarks, Scores, check_scores
 from hyperspan.structures.distribution import tensor_masks
 from hyperspan.structures.graphs import Graph, Hyperedge, Hypergraph, SpanGraph
-from hyperspan.structures.mentions import MentionSets
 
 
 @dataclass(frozen=True)
-class SegmentScores(ScoreTensors):
+class SegmentScores(Scores):
     """One score (log-weight) for every word outside and for every segment of a padded batch.
 
     ============  ==============  ==============================================================
@@ -114,8 +112,8 @@ class SemiMarkov(SpanGraph):
                 segment[b, other, max(start - other, 0) :] = True
             segment[b, start, width, kind] = itself
         scores = SegmentScores(
-            self.scores.outside.masked_fill(outside, MINUS_INFINITY),
-            self.scores.segment.masked_fill(segment, MINUS_INFINITY),
+            self.scores.outside.masked_fill(outside, -math.inf),
+            self.scores.segment.masked_fill(segment, -math.inf),
         )
         return SemiMarkov(scores, self.lengths)
 

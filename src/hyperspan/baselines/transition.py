@@ -33,6 +33,7 @@ types have none.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -46,7 +47,6 @@ from torch.nn.utils.rnn import PackedSequence
 from hyperspan.baselines.greedy import GreedySets
 from hyperspan.baselines.tree import without_crossing
 from hyperspan.config import Config
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.kernels.transfer import is_asynchronous
 from hyperspan.nn import ENCODERS, Abilities, Batch, Model
 from hyperspan.structures import Loss, Mention, MentionSet
@@ -356,7 +356,7 @@ def cell(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
 
 def log_softmax(scores: Tensor, valid: Tensor) -> Tensor:
     """(R, actions) -> (R, actions): the log-probabilities of the valid actions, -inf for the others."""
-    return scores.float().masked_fill(~valid, MINUS_INFINITY).log_softmax(1)
+    return scores.float().masked_fill(~valid, -math.inf).log_softmax(1)
 
 
 def buffer_rows(batch: Batch) -> np.ndarray:

@@ -12,6 +12,7 @@ are built from left to right by their last item, so every set is built in exactl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -21,10 +22,8 @@ import torch
 from torch import Tensor
 
 from hyperspan.baselines.semi_markov import SegmentScorer, SegmentScores
-from hyperspan.kernels.numbers import MINUS_INFINITY
 from hyperspan.nn import Abilities
-from hyperspan.structures import Distribution, Mention, MentionSet
-from hyperspan.structures.common import check_scores
+from hyperspan.structures import Distribution, Mention, MentionSet, check_scores
 from hyperspan.structures.graphs import Graph, Hyperedge, Hypergraph, SpanGraph
 
 
@@ -126,7 +125,7 @@ def without_crossing(mentions: Iterable[Mention]) -> MentionSet:
     kinds = sorted({kind for _, _, kind in wanted})
     all_words = sum(end - start for start, end, _ in wanted)
     n = len(boundaries) - 1
-    scores = torch.full((1, n, n, len(kinds)), MINUS_INFINITY, dtype=torch.float64, device="cpu")
+    scores = torch.full((1, n, n, len(kinds)), -math.inf, dtype=torch.float64, device="cpu")
     for start, end, kind in wanted:
         score = 1 + (end - start) / (all_words + 1)
         scores[0, place[start], place[end] - place[start] - 1, kinds.index(kind)] = score

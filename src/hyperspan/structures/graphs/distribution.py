@@ -12,21 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.kernels.numbers import MINUS_INFINITY, finite
-from hyperspan.structures.common import (
-    check_count,
-    check_no_nan,
-    check_possible,
-    in_float64,
-    in_sentence,
-    log_probability,
-)
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, in_float64
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.graphs.packed import Graph
 from hyperspan.structures.graphs.paths import Values, highest, log_sum
 from hyperspan.structures.graphs.sums import log_partition, posteriors
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths
+from hyperspan.structures.units import check_count
 
 NUMBERS = 1024
 """`sample` draws this many random numbers at a time."""
@@ -41,8 +34,12 @@ class GraphDistribution(Distribution):
     hyperpath, its `log_partition` and `log_prob` are -inf; its other values are finite but meaningless.
     """
 
-    def __init__(self, graph: Graph, lengths: list[int], types: int, max_width: int):
-        self.graph, self.lengths, self.types, self.max_width = graph, lengths, types, max_width
+    def __init__(
+        self, graph: Graph, lengths: Tensor | Sequence[int], size: tuple[int, int], types: int, max_width: int
+    ):
+        """`size` is (B, n): the number of sentences, and of words that the scores are for."""
+        self.lengths = check_lengths(lengths, *size)
+        self.graph, self.types, self.max_width = graph, types, max_width
 
     # -- what a structure says ----------------------------------------------------------------------------------------
     # Nothing that depends on the scores is cached, as in SegmentalHypergraph.
@@ -80,7 +77,9 @@ class GraphDistribution(Distribution):
         taken = scores.flatten().index_select(0, places)
         score = scores.new_zeros(len(found)).index_add(0, sentence.to(scores.device), taken)
         total = log_partition(self.graph, scores).sum(0)
-        return log_probability(score, total, (slots is None for slots in found))
+        impossible = torch.tensor([slots is None for slots in found], dtype=torch.bool, device="cpu").to(scores.device)
+        never = (total == MINUS_INFINITY) | impossible
+        return (score - finite(total)).masked_fill(never, MINUS_INFINITY).clamp(max=0.0)  # despite rounding
 
     @property
     def exact_posteriors(self) -> Tensor:
@@ -113,7 +112,7 @@ class GraphDistribution(Distribution):
         check_count(k)
         scores = self.exact_scores().numpy(force=True)
         totals = Values(self.graph, scores, log_sum).totals
-        check_no_nan(torch.from_numpy(totals))
+        _check(np.where(np.isneginf(totals), 0.0, totals))  # only NaN is wrong
         values = Values(self.graph, scores, highest)
         return [
             [(self.read(slots), min(value - total, 0.0)) for value, slots in islice(values.ranked(sentence), k)]
@@ -133,7 +132,11 @@ class GraphDistribution(Distribution):
 
 
 def _check(totals: np.ndarray) -> None:
-    check_possible(torch.from_numpy(totals))
+    """Raise an error unless every sentence has a possible set: (B,), its best or total score."""
+    for sentence, score in enumerate(totals.tolist()):
+        if not score > MINUS_INFINITY:
+            reason = "a score is NaN" if score != score else "every one has a score of -inf"
+            raise ValueError(f"sentence {sentence} has no possible mention set: {reason}; check the scores")
 
 
 def _uniform(generator: torch.Generator | None) -> Iterator[float]:
@@ -170,7 +173,7 @@ class SpanGraph(GraphDistribution):
         mention = scores["mention"]
         batch, n, widths, m = mention.shape
         self.by_name = dict(scores)
-        super().__init__(graph, check_lengths(lengths, batch, n), m, widths)
+        super().__init__(graph, lengths, (batch, n), m, widths)
 
     def slot_scores(self) -> Tensor:
         rows = [self._without_padding(name, slots.shape) for name, slots in self.graph.slots.items()]
@@ -182,7 +185,8 @@ class SpanGraph(GraphDistribution):
             return self.by_name["mention"].new_zeros(len(self.lengths), math.prod(shape))
         tensor = self.by_name[name]
         n, c = tensor.shape[1], shape[1] if name == "mention" else 0
-        inside = in_sentence(self.lengths, n + c, torch.device("cpu")).to(tensor.device)
+        lengths = torch.tensor(self.lengths, dtype=torch.long, device="cpu")
+        inside = (torch.arange(n + c, device="cpu") < lengths[:, None]).to(tensor.device)  # (B, n + c)
         if name != "mention":
             padding = ~inside.view(*inside.shape, *(1 for _ in shape[1:]))
             return tensor.masked_fill(padding, 0.0).flatten(1)
