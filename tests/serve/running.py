@@ -87,7 +87,7 @@ class Gated(Annotator):
 
 def until(condition: Callable[[], bool]) -> None:
     """Waits until something is so."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120  # a busy machine gives a training process little time
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
