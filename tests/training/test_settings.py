@@ -198,7 +198,9 @@ def test_the_settings_are_told_and_kept(tmp_path: Path) -> None:
     rows = done.stderr.partition("settings for ")[2].partition("training segmental")[0].splitlines()[1:]
     kept = Config.read(tmp_path / "run" / "config.toml")
     assert not any(map(kept.is_auto, keys("auto")))
-    sections = [row.split(maxsplit=1) for row in rows if row.startswith("  ")]
+    assert all(len(row) <= 80 for row in rows if row.startswith("  "))
+    table = "\n".join(rows).replace("\n" + " " * 15, " ")  # values of a section that go on in the next line
+    sections = [row.split(maxsplit=1) for row in table.splitlines() if row.startswith("  ")]
     shown = dict(f"{name}.{part}".split("=", 1) for name, parts in sections for part in parts.split(", "))
     assert shown["training.batch_size"] == str(kept.training.batch_size)
     assert float(shown["training.learning_rate"]) == pytest.approx(kept.training.learning_rate)

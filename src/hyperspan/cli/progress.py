@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from functools import singledispatchmethod
 from itertools import groupby
+from textwrap import fill
 from types import TracebackType
 from typing import Any, Self
 
@@ -121,7 +122,7 @@ class TrainingDisplay(EventDisplay):
         self._print(f"settings for {corpus}, which --set changes:")
         for section, keys in groupby(event.values, lambda key: key.partition(".")[0]):
             values = ", ".join(f"{key.partition('.')[2]}={_shown(event.values[key])}" for key in keys)
-            self._print(f"  {section:<12} {values}")
+            self._print(fill(values, 78, initial_indent=f"  {section:<12} ", subsequent_indent=" " * 15))
 
     @_show.register
     def _hint(self, event: Hint) -> None:
