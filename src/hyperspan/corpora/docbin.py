@@ -124,7 +124,7 @@ def _document(doc: Any, spans_key: str | None, problems: Problems) -> Document:
         problems.note(f"span groups {', '.join(sorted(groups))} read together")
     elif groups and USUAL_KEY not in groups:
         metadata |= {"spans_key": next(iter(groups))}
-    ordered = sorted(trimmed(mentions, doc.text, problems))
+    ordered = sorted(_without_space(mentions, doc.text, problems))
     spans = join_crossed(_sentence_spans(doc, problems), ordered, problems)
     return Document(doc.text, ordered, sentences_of(doc, spans, ordered), name, metadata)
 
@@ -137,6 +137,19 @@ def _mention(doc: Any, span: Any, fragments: Sequence[Sequence[int]] = (), proba
     ]
     name = "" if not span.id or span.id_ == parts_id(fragments) else span.id_
     return Mention(span.start_char, span.end_char, span.label_, parts, probability=probability, id=name)
+
+
+def _without_space(given: Sequence[Mention], text: str, problems: Problems) -> list[Mention]:
+    """The mentions :func:`trimmed`; one that is then the same as another is dropped."""
+    known = set(given)
+    kept: list[Mention] = []
+    for before, mention in zip(given, trimmed(given, text, problems), strict=True):
+        if mention != before and mention in known:
+            problems.note("mention listed twice read as one")
+            continue
+        known.add(mention)
+        kept.append(mention)
+    return kept
 
 
 def _kept(doc: Any) -> tuple[str, dict[str, Any]]:
