@@ -212,10 +212,6 @@ def placed_columns(columns: Iterable[np.ndarray], like: Any) -> tuple[Any, ...]:
     return tuple(placed(column, like) for column in columns)
 
 
-def places_at(marginals: np.ndarray, rows: np.ndarray) -> Places:
-    return Places(rows, np.minimum(marginals[_columns(rows)], 1.0))
-
-
 def places_above(marginals: Any, least: Sequence[float]) -> Places:
     """The places of the mentions that reach their type's threshold."""
     limits = placed(np.array(least), marginals)
