@@ -102,9 +102,9 @@ class EncoderLibrary(NamedTuple):
     lanes: int
     """Sizes are rounded up to multiples of this."""
     encode: dict[str, Any]
-    """The fused encoder by precision: float32, and bfloat16 if the processor supports it."""
+    """The encoder by number type: float32, and bfloat16 if the processor supports it."""
     gate_rows: dict[str, Any]
-    """The gate contributions of vectors to its first layer, by precision."""
+    """The gate contributions of vectors to its first layer, by number type."""
     read: Any
     """Runs LSTMs with gradients: see training.h."""
     read_backward: Any
