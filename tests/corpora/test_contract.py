@@ -33,7 +33,7 @@ from hyperspan.corpora import (
 )
 from hyperspan.corpora.formats import held
 from hyperspan.corpora.outputs import FOLDERS, choose_output
-from hyperspan.corpora.overlaps import Relation, overlapping_pairs
+from hyperspan.corpora.overlaps import places
 from hyperspan.corpora.source import OnError
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
@@ -104,12 +104,8 @@ def discontinuous(draw: st.DrawFn, words: int) -> list[Mention]:
     return [Mention(parts[0][0], parts[-1][1], "cell_type", parts)] if len(parts) > 1 else []
 
 
-HELD: dict[str, set[Relation]] = {
-    "any": {"same_span", "inside", "crossing"},
-    "nested": {"same_span", "inside"},
-    "flat": set(),
-}
-"""By what a format holds: what mentions may be to each other in it."""
+REFUSED = {"any": "", "nested": "crossing", "flat": "any"}
+"""By what a format holds: what a mention may not be to others in it."""
 
 
 def fits(name: str, mentions: Iterable[Mention]) -> bool:
@@ -122,7 +118,7 @@ def fits(name: str, mentions: Iterable[Mention]) -> bool:
 
 def can_be(holds: str, mentions: Iterable[Mention]) -> bool:
     """Whether mentions overlap no more than this says."""
-    return all(relation in HELD[holds] for *_, relation in overlapping_pairs(list(mentions)))
+    return not any(REFUSED[holds] in place.kinds for place in places(mentions).values())
 
 
 @formats(BOTH_WAYS)
@@ -210,7 +206,7 @@ def test_mentions_that_a_format_does_not_hold_are_refused_and_counted(
 
 
 @pytest.mark.parametrize("needs_sentences", [True, False])
-@pytest.mark.parametrize("holds", HELD)
+@pytest.mark.parametrize("holds", REFUSED)
 @given(sentence=sentences())
 def test_a_writer_gets_only_what_its_format_holds(
     holds: Literal["any", "nested", "flat"], needs_sentences: bool, sentence: Sentence

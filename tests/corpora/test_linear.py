@@ -16,8 +16,9 @@ from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.overlaps import without_crossings, without_overlaps
 from hyperspan.corpora.partial import marks_read, marks_written
 from hyperspan.corpora.source import Problems
+from hyperspan.corpora.statistics import statistics
 from hyperspan.types import AnnotationScope, Document, Mention, Sentence
-from tests.support.growth import grows_linearly
+from tests.support.growth import grows_linearly, lines_run
 
 SIZE = 800
 Job = Callable[[], Any]
@@ -96,6 +97,18 @@ JOBS = (
 def test_twice_the_document_takes_about_twice_the_time(make: Callable[[int], Job]) -> None:
     jobs = {size: make(size) for size in (SIZE, 2 * SIZE)}
     assert grows_linearly(lambda size: jobs[size](), SIZE)
+
+
+@pytest.mark.parametrize("span", [lambda i: (i, 4000 - i), lambda i: (i, i + 4000), lambda i: (0, 1 + i)])
+def test_statistics_of_many_mentions_of_one_sentence_are_linear(span: Callable[[int], tuple[int, int]]) -> None:
+    """Nested, crossing, and with the same start."""
+
+    def counted(count: int) -> int:
+        sentence = Sentence(("a",) * 8000, [Mention(*span(i), "AB"[i % 2]) for i in range(count)])
+        document = document_of([sentence])
+        return lines_run(lambda: statistics([document]))
+
+    assert counted(2000) < 2.3 * counted(1000)
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name in READERS])

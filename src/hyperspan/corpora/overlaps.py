@@ -6,10 +6,12 @@ scores and views all use these definitions.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import Literal
 
 from hyperspan.types import MENTION_ORDER, Mention, Span
@@ -43,6 +45,9 @@ class Place:
     """
     kinds: frozenset[str]
     """The KINDS that hold for it."""
+
+
+ALONE = Place(1, frozenset({"none"}))
 
 
 def words_of(mention: Mention) -> int:
@@ -108,28 +113,8 @@ def without_crossings(mentions: Iterable[Mention]) -> list[Mention]:
     return kept
 
 
-def overlapping_pairs(mentions: Sequence[Mention]) -> Iterator[tuple[int, int, Relation]]:
-    """Yield pairs of mentions that share words as indices, outer or earlier one first, with their relation.
-
-    An outer mention is an inner one only in earlier pairs, so everything about it is known when it comes up.
-
-    >>> list(overlapping_pairs([Mention(1, 2, "ORG"), Mention(0, 3, "PER"), Mention(2, 4, "PER")]))
-    [(1, 0, 'inside'), (1, 2, 'crossing')]
-    """
-    # A mention comes before those that it contains.
-    order = sorted(range(len(mentions)), key=lambda index: _outer_first(mentions[index]))
-    reaching: list[int] = []  # earlier mentions that end after the next one begins
-    for inner in order:
-        reaching = [index for index in reaching if mentions[index].end > mentions[inner].start]
-        for outer in reaching:
-            relation = _relation(mentions[inner], mentions[outer])
-            if relation is not None:
-                yield outer, inner, relation
-        reaching.append(inner)
-
-
 def places(mentions: Iterable[Mention]) -> dict[Mention, Place]:
-    """The place of every mention of a set among the others.
+    """The place of every mention of a set among the others; one that is listed twice overlaps itself.
 
     >>> found = places({Mention(0, 3, "PER"), Mention(0, 4, "PER"), Mention(1, 2, "ORG")})
     >>> [(mention.span, place.depth) for mention, place in sorted(found.items())]
@@ -137,19 +122,138 @@ def places(mentions: Iterable[Mention]) -> dict[Mention, Place]:
     >>> sorted(found[Mention(0, 3, "PER")].kinds)
     ['any', 'contains', 'inside', 'same_type', 'same_type_and_start']
     """
-    listed = list(mentions)
-    depths = [1] * len(listed)
-    kinds: list[set[str]] = [set() for _ in listed]
-    for outer, inner, relation in overlapping_pairs(listed):
+    ordered = sorted(mentions, key=_outer_first)
+    if all(one.end <= other.start for one, other in pairwise(ordered)):  # most sentences
+        return dict.fromkeys(ordered, ALONE)
+    kinds = _kinds_of_contiguous(ordered)
+    around: dict[int, list[int]] = {}
+    for outer, inner, relation in _discontinuous_pairs(ordered):
         if relation == "inside":
-            depths[inner] = max(depths[inner], 1 + depths[outer])
-        both = _type_kinds(listed[inner], listed[outer])
-        kinds[inner] |= both | {relation}
-        kinds[outer] |= both | {"contains" if relation == "inside" else relation}
+            around.setdefault(inner, []).append(outer)
+        same_type = {"same_type"} if ordered[inner].label == ordered[outer].label else set()
+        kinds[inner] |= same_type | {relation}
+        kinds[outer] |= same_type | {"contains" if relation == "inside" else relation}
+    beginning = Counter([(mention.label, mention.start) for mention in ordered])
+    for mention, found in zip(ordered, kinds, strict=True):
+        if beginning[mention.label, mention.start] > 1:
+            found.add("same_type_and_start")
+        found.add("any" if found else "none")
     return {
-        mention: Place(depth, frozenset(found or {"none"}))
-        for mention, depth, found in zip(listed, depths, kinds, strict=True)
+        mention: Place(depth, frozenset(found))
+        for mention, depth, found in zip(ordered, _depths(ordered, around), kinds, strict=True)
     }
+
+
+def crossing_pairs(mentions: Iterable[Mention]) -> int:
+    """The number of pairs of mentions that share words, of which each has words of its own.
+
+    >>> crossing_pairs([Mention(0, 2, "A"), Mention(1, 3, "B"), Mention(1, 3, "C"), Mention(1, 2, "D")])
+    2
+    """
+    ordered = sorted(mentions, key=_outer_first)
+    contiguous = sum(_crossed([mention.span for mention in ordered if not mention.fragments]))
+    return contiguous + sum(relation == "crossing" for *_, relation in _discontinuous_pairs(ordered))
+
+
+def _kinds_of_contiguous(ordered: Sequence[Mention]) -> list[set[str]]:
+    """The kinds that hold for contiguous mentions among themselves, without "any" and those of the same start."""
+    kinds: list[set[str]] = [set() for _ in ordered]
+    contiguous = [(one, found) for one, found in zip(ordered, kinds, strict=True) if not one.fragments]
+    _add_from_earlier(contiguous)
+    _add_from_later(contiguous)
+    if any(_crossed([mention.span for mention, _ in contiguous])):
+        _add_crossing([(mention.span, found) for mention, found in contiguous])
+    return kinds
+
+
+def _add_from_earlier(contiguous: Iterable[tuple[Mention, set[str]]]) -> None:
+    """Add what follows from the mentions before each in this order: it is inside one, or shares words or type."""
+    reach, last = 0, (0, 0)  # `reach` is the last end of other spans
+    ends: dict[str, int] = {}  # the last one of each label
+    for mention, kinds in contiguous:
+        if mention.span == last:
+            kinds.add("same_span")
+        else:
+            reach, last = max(reach, last[1]), mention.span
+        if mention.end <= reach:
+            kinds.add("inside")
+        end = ends.get(mention.label, 0)
+        if mention.start < end:
+            kinds.add("same_type")
+        ends[mention.label] = max(end, mention.end)
+
+
+def _add_from_later(contiguous: Sequence[tuple[Mention, set[str]]]) -> None:
+    """Add what follows from the mentions after each in this order: it contains one, or shares words or type."""
+    least, last = inf, (inf, inf)  # `least` is the first end of other spans
+    starts: dict[str, int] = {}  # the first one of each label
+    for mention, kinds in reversed(contiguous):
+        if mention.span == last:
+            kinds.add("same_span")
+        else:
+            least, last = min(least, last[1]), mention.span
+        if least <= mention.end:
+            kinds.add("contains")
+        if starts.get(mention.label, inf) < mention.end:
+            kinds.add("same_type")
+        starts[mention.label] = mention.start
+
+
+def _add_crossing(contiguous: Iterable[tuple[Span, set[str]]]) -> None:
+    """Add this kind to mentions that another crosses from the left or, seen in a mirror, from the right."""
+    for _ in range(2):
+        placed = sorted(contiguous, key=lambda one: (one[0][0], -one[0][1]))
+        for (_span, kinds), count in zip(placed, _crossed([span for span, _ in placed]), strict=True):
+            if count:
+                kinds.add("crossing")
+        contiguous = [((-end, -start), kinds) for (start, end), kinds in placed]
+
+
+def _crossed(ordered: Iterable[Span]) -> list[int]:
+    """For each span, the number of those that begin before it and end inside it; the outer of two comes first."""
+    ends: list[int] = []
+    counts: list[int] = []
+    for start, end in ordered:
+        counts.append(bisect_left(ends, end) - bisect_right(ends, start))
+        insort(ends, end)
+    return counts
+
+
+def _depths(ordered: Sequence[Mention], around: Mapping[int, Iterable[int]]) -> list[int]:
+    """The depth of every mention; `around` lists at least the discontinuous ones around a mention."""
+    depths: list[int] = []
+    of_span: dict[Span, int] = {}
+    nearest: list[int] = []  # minus the last end of the contiguous mentions so far at depth 1, 2, … or deeper: it rises
+    for index, mention in enumerate(ordered):
+        depth = 1 + max([bisect_right(nearest, -mention.end), *(depths[outer] for outer in around.get(index, ()))])
+        if not mention.fragments:
+            depth = of_span.setdefault(mention.span, depth)
+            nearest += [0] * (depth - len(nearest))
+            for level in range(depth - 1, -1, -1):
+                if nearest[level] <= -mention.end:
+                    break
+                nearest[level] = -mention.end
+        depths.append(depth)
+    return depths
+
+
+def _discontinuous_pairs(ordered: Sequence[Mention]) -> Iterator[tuple[int, int, Relation]]:
+    """Yield pairs of mentions that share words as indices, with their relation; one or both are discontinuous."""
+    if not any(mention.fragments for mention in ordered):
+        return
+    reaching: list[int] = []  # earlier mentions that end after the next one begins
+    parted: list[int] = []  # the discontinuous ones of them
+    for inner, mention in enumerate(ordered):
+        parted = [outer for outer in parted if ordered[outer].end > mention.start]
+        if mention.fragments:
+            reaching = [outer for outer in reaching if ordered[outer].end > mention.start]
+        for outer in reaching if mention.fragments else parted:
+            relation = _relation(mention, ordered[outer])
+            if relation is not None:
+                yield outer, inner, relation
+        reaching.append(inner)
+        if mention.fragments:
+            parted.append(inner)
 
 
 def _outer_first(mention: Mention) -> tuple[int, int, int, str]:
@@ -159,23 +263,12 @@ def _outer_first(mention: Mention) -> tuple[int, int, int, str]:
 
 def _relation(inner: Mention, outer: Mention) -> Relation | None:
     """The relation of a mention to one that precedes it in this order; None if they share no word."""
-    if not inner.fragments and not outer.fragments:
-        if inner.span == outer.span:
-            return "same_span"
-        return "inside" if inner.end <= outer.end else "crossing"
     words, around = words_of(inner), words_of(outer)
     if not words & around:  # one lies in a gap of the other
         return None
     if words == around:
         return "same_span"
     return "inside" if words & around == words else "crossing"
-
-
-def _type_kinds(one: Mention, other: Mention) -> set[str]:
-    """The kinds that hold for both of two mentions that share a word."""
-    if one.label != other.label:
-        return {"any"}
-    return {"any", "same_type"} | ({"same_type_and_start"} if one.start == other.start else set())
 
 
 def widest_gap(mention: Mention) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import comb
 
 from hyperspan.corpora.documents import with_sentences
-from hyperspan.corpora.overlaps import overlapping_pairs, widest_gap, widest_later
+from hyperspan.corpora.overlaps import crossing_pairs, places, widest_gap, widest_later
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
 from hyperspan.types import Document, Mention, Sentence
@@ -82,7 +83,6 @@ class Statistics:
         self.longer_than_6 += sum(width > LONG for width in widths)
         self.longest = max([self.longest, *widths])
         self._add_overlaps(mentions)
-        self.depth = max(self.depth, nesting_depth(sentence.mentions))
 
     def _add_discontinuous(self, mentions: list[Mention]) -> None:
         self.discontinuous += len(mentions)
@@ -92,34 +92,17 @@ class Statistics:
         self.later_widths.update(map(widest_later, mentions))
 
     def _add_overlaps(self, mentions: list[Mention]) -> None:
-        overlapping, same_type, same_start = set(), set(), set()
-        for i, j, relation in overlapping_pairs(mentions):
-            overlapping |= {i, j}
-            if mentions[i].label == mentions[j].label:
-                same_type |= {i, j}
-                if mentions[i].start == mentions[j].start:
-                    same_start |= {i, j}
-            elif relation == "same_span":
-                self.same_span_pairs += 1
-            self.crossing_pairs += relation == "crossing"
-        self.overlapping += len(overlapping)
-        self.same_type += len(same_type)
-        self.same_type_and_start += len(same_start)
-        self.sentences_with_overlap += bool(overlapping)
-
-
-def nesting_depth(mentions: Iterable[Mention]) -> int:
-    """The greatest depth of a mention, as :func:`hyperspan.corpora.overlaps.places` defines it.
-
-    >>> nesting_depth([Mention(0, 5, "A"), Mention(1, 3, "A"), Mention(1, 3, "B"), Mention(4, 6, "A")])
-    2
-    """
-    listed = list(mentions)
-    depths = [1] * len(listed)
-    for outer, inner, relation in overlapping_pairs(listed):
-        if relation == "inside":
-            depths[inner] = max(depths[inner], 1 + depths[outer])
-    return max(depths, default=0)
+        found = places(mentions)
+        kinds = Counter(kind for mention in mentions for kind in found[mention].kinds)
+        self.overlapping += kinds["any"]
+        self.same_type += kinds["same_type"]
+        self.same_type_and_start += kinds["same_type_and_start"]
+        self.sentences_with_overlap += kinds["any"] > 0
+        self.crossing_pairs += crossing_pairs(mentions)
+        pairs = Counter(mention.parts for mention in mentions), Counter((one.parts, one.label) for one in mentions)
+        together, of_one_type = (sum(comb(times, 2) for times in counts.values()) for counts in pairs)
+        self.same_span_pairs += together - of_one_type
+        self.depth = max([self.depth, *(place.depth for place in found.values())])
 
 
 def statistics(documents: Iterable[Document]) -> Statistics:
