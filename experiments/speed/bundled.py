@@ -33,6 +33,7 @@ from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.kernels.threads import use_threads
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.decoding import predict
 from hyperspan.runtime.documents import assemble
 from hyperspan.runtime.folders import bundled_models
 from hyperspan.runtime.loading import load
@@ -128,7 +129,7 @@ def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str,
     options = annotator.options()
     documents = [annotator.split(text) for text in texts]
     sentences = [sentence for document in documents for sentence in document.sentences]
-    predictions = annotator.find(sentences, options)
+    predictions = predict(annotator.model, sentences, options)
     batches = [sentences[first : first + TOGETHER] for first in range(0, len(sentences), TOGETHER)]
 
     def cut() -> None:
@@ -144,7 +145,7 @@ def stages(annotator: Annotator, texts: Sequence[str], rounds: int) -> dict[str,
         for document in documents:
             assemble(document, [next(found) for _ in document.sentences], options)
 
-    times = in_turns([cut, look_up, partial(annotator.find, sentences, options), build], rounds)
+    times = in_turns([cut, look_up, partial(predict, annotator.model, sentences, options), build], rounds)
     words = sum(map(len, sentences))
     names = ("cut_text", "look_up_words", "find_mentions", "build_documents")
     return {name: 1e6 * statistics.median(taken) / words for name, taken in zip(names, times, strict=True)}

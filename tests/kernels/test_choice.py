@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +18,7 @@ from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
 from tests.serve.running import until
-from tests.support.models import small_model
+from tests.support.models import watched_model
 
 compiled = pytest.mark.skipif(not libraries.variants(), reason="the C kernels are not compiled")
 
@@ -45,12 +44,8 @@ def test_reference_holds_within_alone_and_for_its_thread() -> None:
 def test_reference_reaches_the_threads_of_a_server() -> None:
     seen: list[str] = []
 
-    class Watched(Annotator):
-        def find(self, *given: Any) -> list[Any]:
-            seen.append(choose("argmax", "cpu"))
-            return super().find(*given)
-
-    service = Service(Settings(), {"small": Watched(small_model())})
+    watched = Annotator(watched_model(lambda _: seen.append(choose("argmax", "cpu"))))
+    service = Service(Settings(), {"small": watched})
     with kernels.reference():
         service.start()
     until(lambda: service.is_ready)

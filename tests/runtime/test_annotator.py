@@ -22,12 +22,12 @@ from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.constraints import Constraints
-from hyperspan.runtime.documents import Failure, SentencePrediction
+from hyperspan.runtime.documents import Failure
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.runtime.loading import load
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
-from tests.support.models import TEXT, TRAINING, small_model
+from tests.support.models import TEXT, TRAINING, small_model, watched_model
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +193,16 @@ class PanicError(BaseException):
     """What native code raises need not be an Exception."""
 
 
+def fail_at_bombs(sentences: Sequence[Sentence]) -> None:
+    if any("bomb" in part.tokens for part in sentences):
+        raise MemoryError
+
+
 class Failing(Annotator):
     """Fails to split "panic", and to find anything where there is a bomb."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(watched_model(fail_at_bombs), **given)
 
     def split(self, given: str | Document) -> Document:
         if given == "panic":
@@ -203,14 +211,9 @@ class Failing(Annotator):
             raise KeyboardInterrupt
         return super().split(given)
 
-    def find(self, sentences: Sequence[Sentence], *rest: Any) -> list[SentencePrediction]:
-        if any("bomb" in part.tokens for part in sentences):
-            raise MemoryError
-        return super().find(sentences, *rest)
-
 
 def test_pipe_leaves_out_what_fails_and_goes_on() -> None:
-    annotator = Failing(small_model(), long_text=50)
+    annotator = Failing(long_text=50)
     texts = [TEXT[:20], "panic", TEXT[:30], "a bomb", TEXT, "a bomb " * 20, TEXT[:40]]
     failed: list[tuple[str, str]] = []
 
@@ -229,7 +232,7 @@ def test_pipe_leaves_out_what_fails_and_goes_on() -> None:
 
 
 def test_results_are_one_for_each_text_in_order() -> None:
-    annotator = Failing(small_model())
+    annotator = Failing()
     texts = ["Ada left.", "panic", "a bomb", ("Oz", Constraints(require=[Mention(0, 1, "place")])), "Oz"]
     results = list(annotator.results(texts, annotator.options()))
     assert [type(one).__name__ for one in results] == ["Document", "Failure", "Failure", "Failure", "Document"]
@@ -326,15 +329,8 @@ def test_what_is_no_text_is_refused(annotator: Annotator, wrong: Any) -> None:
 
 @pytest.mark.parametrize("window", [1, 20_000])
 def test_words_of_a_text_count_once_where_others_fail_after_some_batches(window: int) -> None:
-    class FailsLate(Annotator):
-        def find(self, sentences: Sequence[Sentence], *rest: Any) -> list[SentencePrediction]:
-            result = super().find(sentences, *rest)
-            if any("bomb" in part.tokens for part in sentences):
-                raise MemoryError
-            return result
-
     words: list[int] = []
-    given = FailsLate(small_model(), window=window).pipe(
+    given = Failing(window=window).pipe(
         ["Ada left Oz", "a bomb", "", "Oz"], on_words=words.append, on_error=lambda *_: None
     )
     assert [document.text for document in given] == ["Ada left Oz", "", "Oz"] and words == [3, 0, 1]

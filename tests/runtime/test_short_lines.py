@@ -12,6 +12,7 @@ from hyperspan.corpora.formats import write_corpus
 from hyperspan.corpora.jsonl import document_record
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import MAX_BATCH_WORDS, batches_by_length
+from hyperspan.runtime.decoding import predict
 from hyperspan.types import Document, Sentence
 
 
@@ -29,23 +30,23 @@ def test_by_length_bounds_the_words_of_a_batch() -> None:
     )
 
 
-def test_find_computes_equal_sentences_once(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predict_computes_equal_sentences_once(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["IL-2 promoter", "a", "", "Jurkat T cells", "a", "IL-2 promoter"] * 50
     sentences = [Sentence(line.split()) for line in lines]
     options = annotator.options(0.1)
-    alone = [annotator.find([sentence], options)[0].mentions for sentence in sentences[:6]]
+    alone = [predict(annotator.model, [sentence], options)[0].mentions for sentence in sentences[:6]]
     computed: list[Sentence] = []
     real = annotator.model.quick_distribution  # for mentions of 0.1 and more
     monkeypatch.setattr(annotator.model, "quick_distribution", lambda given: computed.extend(given) or real(given))
-    found = annotator.find(sentences, options)
+    found = predict(annotator.model, sentences, options)
     assert [one.mentions for one in found] == alone * 50
     assert sorted(len(sentence) for sentence in computed) == [1, 2, 3]
 
 
-def test_find_distinguishes_sentences_by_everything_a_model_reads(annotator: Annotator) -> None:
+def test_predict_distinguishes_sentences_by_everything_a_model_reads(annotator: Annotator) -> None:
     plain = Sentence(["IL-2"])
     other = Sentence(["IL-2"], before=["not"])
-    assert len(annotator.find([plain, other, plain], annotator.options())) == 3
+    assert len(predict(annotator.model, [plain, other, plain], annotator.options())) == 3
     document = Document("IL-2\nIL-2")
     constrained = annotator(document, forbid=[hyperspan.Mention(0, 4, "protein")])
     assert {mention.start for mention in constrained.mentions if mention.label == "protein"} == {5}

@@ -20,7 +20,7 @@ from hyperspan.serve.run import Server, address, listen
 from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence
-from tests.support.models import small_model
+from tests.support.models import small_model, watched_model
 
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 
@@ -64,7 +64,7 @@ class Gated(Annotator):
     """An annotator that computes nothing before its gate is opened; and how many sentences it was given at a time."""
 
     def __init__(self) -> None:
-        super().__init__(small_model())
+        super().__init__(watched_model(self._wait))
         self.gate = threading.Event()
         self.busy = threading.Event()
         self.given: list[list[str]] = []
@@ -78,11 +78,10 @@ class Gated(Annotator):
             self.busy.clear()
             self.given.clear()
 
-    def find(self, sentences: Sequence[Sentence], *rest: Any) -> list[Any]:
+    def _wait(self, sentences: Sequence[Sentence]) -> None:
         self.given.append([" ".join(sentence.tokens) for sentence in sentences])
         self.busy.set()
         assert self.gate.wait(30)
-        return super().find(sentences, *rest)
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from inspect import isframe
@@ -21,12 +21,14 @@ import pytest
 
 from hyperspan.errors import InputError
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.decoding import predict
 from hyperspan.serve import answers, run
 from hyperspan.serve import batcher as batching
 from hyperspan.serve.batcher import Batcher, BatchJob
 from hyperspan.serve.errors import Problem
 from hyperspan.serve.metrics import Metrics
 from hyperspan.serve.settings import Settings
+from hyperspan.types import Sentence
 from tests.serve.running import TEXT, Gated, Running, running, until
 from tests.support.models import small_model
 
@@ -67,7 +69,9 @@ def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gate
         one.submit(waiting)
     gated.gate.set()
     for text, waiting in zip(("Oz", "home", "soon"), jobs, strict=True):
-        assert waiting.done.result(10)[0].mentions == gated.find(waiting.sentences, waiting.options)[0].mentions, text
+        assert (
+            waiting.done.result(10)[0].mentions == predict(gated.model, waiting.sentences, waiting.options)[0].mentions
+        ), text
     odd.done.result(10)
     finish(one)
     assert gated.given[:3] == [
@@ -92,21 +96,21 @@ def test_a_short_request_does_not_wait_for_a_long_one(gated: Gated, monkeypatch:
     assert len(long.done.result(20)) == 100 and len(short.done.result(20)) == 1
     assert finished == ["short", "long"]
     assert max(map(len, gated.given)) <= 12 and one.queued == 0
-    alone = gated.find(long.sentences, long.options)
+    alone = predict(gated.model, long.sentences, long.options)
     assert [found.mentions for found in long.done.result()] == [found.mentions for found in alone]
     finish(one)
 
 
 def test_nobody_suffers_from_what_others_send(gated: Gated, monkeypatch: pytest.MonkeyPatch) -> None:
     one = started(gated)
-    plain = Annotator.find
+    plain = gated.model.quick_distribution
 
-    def find(self: Annotator, sentences: Any, *rest: Any) -> Any:
+    def distribution(sentences: Sequence[Sentence]) -> Any:
         if any("poison" in sentence.tokens for sentence in sentences):
             raise InputError("poison is no text")
-        return plain(self, sentences, *rest)
+        return plain(sentences)
 
-    monkeypatch.setattr(Annotator, "find", find)
+    monkeypatch.setattr(gated.model, "quick_distribution", distribution)
     good, bad, other = job(gated, "Ada left."), job(gated, "The poison."), job(gated, "Oz slept.")
     for waiting in (good, bad, other):
         one.submit(waiting)

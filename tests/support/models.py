@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -12,6 +13,7 @@ from attrs import evolve
 
 from hyperspan.config import Config
 from hyperspan.nn import Model, Recognizer, new_model
+from hyperspan.structures import Distribution
 from hyperspan.training.data import read_sentences
 from hyperspan.training.loss import ExpectedRates, TrainingLoss
 from hyperspan.types import Mention, Sentence
@@ -62,6 +64,18 @@ def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
     )
     model = learn(new_model(config, TRAINING), TRAINING, 40)
     assert isinstance(model, Recognizer)
+    return model
+
+
+def watched_model(watch: Callable[[Sequence[Sentence]], object]) -> Recognizer:
+    """The small model, which calls a function with the sentences of each batch before it computes them."""
+    model = copy.copy(small_model())
+
+    def distribution(sentences: Sequence[Sentence]) -> Distribution:
+        watch(sentences)
+        return small_model().distribution(sentences)
+
+    model.distribution = model.quick_distribution = distribution
     return model
 
 

@@ -10,6 +10,7 @@ from hyperspan.errors import HyperspanError
 from hyperspan.labelling.texts import QueueItem
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.decoding import predict
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.mentions import too_large
@@ -81,10 +82,10 @@ class Drafter:
         """The model's prediction; if it cannot satisfy all constraints, with fewer."""
         for constraints in (Constraints(require, forbid), Constraints((), forbid)):
             try:
-                return self.annotator.find([words], options, {0: constraints} if constraints else {})[0]
+                return predict(self.annotator.model, [words], options, {0: constraints})[0]
             except HyperspanError:  # contradictory, or the model does not support conditioning
                 continue
-        return self.annotator.find([words], options)[0]
+        return predict(self.annotator.model, [words], options)[0]
 
     def _inside(self, mentions: Set[Mention], words: Sentence, first: int) -> frozenset[Mention]:
         """The mentions that the model can represent in a part of a sentence, in the tokens of the part."""

@@ -20,6 +20,7 @@ from hyperspan.errors import InputError
 from hyperspan.labelling.candidates import Candidate, Pool
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
+from hyperspan.runtime.decoding import predict
 from hyperspan.runtime.documents import assemble, windows
 from hyperspan.runtime.interface import InferenceModel
 from hyperspan.structures.mentions import NotSupportedError
@@ -235,7 +236,7 @@ def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[
     options = annotator.options()
     for window in windows(chosen, attrgetter("words"), annotator.window):
         sentences = [sentence for candidate in window for sentence in candidate.source.sentences]
-        found = iter(annotator.find(sentences, options))
+        found = iter(predict(annotator.model, sentences, options))
         for candidate in window:
             predicted = assemble(candidate.source, [next(found) for _ in candidate.source.sentences], options)
             draft = evolve(

@@ -265,7 +265,7 @@ class Annotator:
         self, sentences: Iterable[Sentence], options: DecodingOptions
     ) -> Iterator[tuple[Sentence, SentencePrediction]]:
         for window in windows(map(self._check_length, sentences), len, self.window):
-            yield from zip(window, self.find(window, options), strict=True)
+            yield from zip(window, predict(self.model, window, options), strict=True)
 
     # -- the single steps, for front ends that batch the texts of several users ------------------------------------
 
@@ -318,7 +318,7 @@ class Annotator:
     def constraints(
         self, document: Document, constraints: Constraints, reported_as: Mapping[str, str] | None = None
     ) -> dict[int, Constraints]:
-        """Return the constraints of a document by sentence index, for :meth:`find`; raise an error for invalid ones.
+        """Return the constraints of a document by sentence index; raise an error for invalid ones.
 
         `reported_as` is that of the options.
         """
@@ -328,15 +328,6 @@ class Annotator:
         limits = (self.model.max_width, self.discontinuous)
         found = constraints_by_sentence(document, constraints, labels, *limits)
         return constraints_on(found, reported_as) if reported_as else found
-
-    def find(
-        self,
-        sentences: Sequence[Sentence],
-        options: DecodingOptions,
-        constraints: Mapping[int, Constraints] | None = None,
-    ) -> list[SentencePrediction]:
-        """Predict each sentence, in order; the result does not depend on the batches."""
-        return predict(self.model, sentences, options, constraints or {})
 
     def results(
         self,
@@ -395,7 +386,7 @@ class Annotator:
             if one.constraints:
                 constraints |= {len(sentences) + index: known for index, known in one.constraints.items()}
             sentences += one.document.sentences
-        found = iter(self.find(sentences, options, constraints))
+        found = iter(predict(self.model, sentences, options, constraints))
         return [assemble(one.document, [next(found) for _ in one.document.sentences], options) for one in prepared]
 
     def _annotate_long(self, given: str | Document, options: DecodingOptions, on_words: OnWords | None) -> Document:
@@ -403,7 +394,9 @@ class Annotator:
         document = Document(given) if isinstance(given, str) else given
         parts: list[Document] = []
         for window in windows(self.iter_sentences(document), len, self.window):
-            part = assemble(trusted_document(document.text, (), tuple(window)), self.find(window, options), options)
+            part = assemble(
+                trusted_document(document.text, (), tuple(window)), predict(self.model, window, options), options
+            )
             parts.append(trusted_document("", part.mentions, (), "", None, part.alternatives, part.candidates))
             if on_words is not None:
                 on_words(sum(map(len, window)))

@@ -132,9 +132,10 @@ def predict(
     model: InferenceModel,
     sentences: Sequence[Sentence],
     options: DecodingOptions,
-    constraints: Mapping[int, Constraints],
+    constraints: Mapping[int, Constraints] | None = None,
 ) -> list[SentencePrediction]:
-    """Predict each sentence, in order; `constraints` are by sentence index."""
+    """Predict each sentence, in order, whatever the batches; `constraints` are by sentence index."""
+    constraints = constraints or {}
     same = first_alike(sentences, constraints)
     lengths = [len(sentence) if same[index] == index else 0 for index, sentence in enumerate(sentences)]
     predictions: dict[int, SentencePrediction] = {}

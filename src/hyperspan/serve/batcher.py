@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.constraints import Constraints
+from hyperspan.runtime.decoding import predict
 from hyperspan.serve.errors import overloaded, shutting_down
 from hyperspan.serve.metrics import Metrics
 from hyperspan.types import Sentence
@@ -231,7 +232,7 @@ class Batcher:
             for index, known in job.constraints.items()
             if parts[0].first <= index < parts[0].last
         }
-        return iter(job.annotator.find(sentences, job.options, constraints))
+        return iter(predict(job.annotator.model, sentences, job.options, constraints))
 
     def _complete(self, part: JobSlice, found: list[SentencePrediction], error: BaseException | None = None) -> None:
         """Store the predictions, complete the job's future, or put the job at the end of the queue."""

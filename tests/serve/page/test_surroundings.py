@@ -93,17 +93,18 @@ def test_a_server_with_a_key(opened: Opener, annotators: dict[str, Annotator]) -
 
 def test_a_busy_server(opened: Opener, annotators: dict[str, Annotator], monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = threading.Event(), threading.Event()
-    find = annotators["genia"].find
+    model = annotators["genia"].model
+    compute = model.quick_distribution
 
     def held(*given: Any) -> Any:
         begun.set()
         assert ended.wait(60)
-        return find(*given)
+        return compute(*given)
 
     with running(Settings(max_requests=1), annotators) as one:
         page = opened(address=one.url)
         expect(page.locator("#result .tag").first).to_be_visible()
-        monkeypatch.setattr(annotators["genia"], "find", held)
+        monkeypatch.setattr(model, "quick_distribution", held)
         long = threading.Thread(target=annotate, args=(one, "c-Rel binds."))
         long.start()
         assert begun.wait(60)
