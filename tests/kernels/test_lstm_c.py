@@ -15,6 +15,7 @@ from hyperspan import kernels
 from hyperspan.kernels import libraries, lstm_c
 from hyperspan.kernels.lstm import unfit, word_states
 from hyperspan.nn.layers import SpanLSTM
+from hyperspan.runtime.layers import SpanLstm
 from tests.kernels.test_span_lstm import batch_of, layout_of
 
 pytestmark = pytest.mark.skipif(
@@ -42,7 +43,7 @@ def spans(lengths: Sequence[int], max_width: int, hidden: int, seed: int = 0) ->
     torch.manual_seed(seed)
     batch = batch_of(list(lengths))
     layout = layout_of(batch, max_width)
-    encoder = SpanLSTM(DIMENSION, hidden)
+    encoder = SpanLSTM(SpanLstm(DIMENSION, hidden))
     words = torch.randn(sum(lengths), DIMENSION, requires_grad=True)
     return lambda: encoder(words, batch, layout), [words, *encoder.parameters()]
 

@@ -12,6 +12,7 @@ from hyperspan.config import Config
 from hyperspan.kernels.lstm import SpanLayout, span_layout
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.layers import SpanLSTM
+from hyperspan.runtime.layers import SpanLstm
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
@@ -56,7 +57,7 @@ def test_states_and_gradients_are_those_of_an_lstm_over_each_span(
     torch.manual_seed(seed)
     batch = batch_of(lengths)
     layout = layout_of(batch, max_width)
-    encoder = SpanLSTM(DIMENSION, HIDDEN).double()
+    encoder = SpanLSTM(SpanLstm(DIMENSION, HIDDEN)).double()
     words = torch.randn(sum(lengths), DIMENSION, dtype=torch.float64, requires_grad=True)
     with kernels.reference():
         forward, backward = encoder(words, batch, layout).unbind(1)

@@ -13,6 +13,7 @@ from hyperspan.config import Config
 from hyperspan.kernels.lstm import SpanLayout, run_in_one_launch
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.layers import SpanLSTM
+from hyperspan.runtime.layers import SpanLstm
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
@@ -60,12 +61,12 @@ def test_rows_of_spans_are_those_of_the_host(lengths: tuple[int, ...], max_width
 def test_span_states_and_gradients(lengths: tuple[int, ...], max_width: int, hidden: int) -> None:
     torch.manual_seed(hidden)
     batch, n = batch_of(lengths), max(lengths)
-    encoder = SpanLSTM(6, hidden).to(DEVICE)
+    encoder = SpanLSTM(SpanLstm(6, hidden)).to(DEVICE)
     words = torch.randn(sum(lengths), 6, device=DEVICE, requires_grad=True)
     layout = DeviceSpans(lengths, n, max_width, DEVICE)
     gates = torch.baddbmm(encoder.bias, words.expand(2, -1, -1), encoder.inputs)
     found = SpanStates.apply(layout.over(batch.row_of), gates, encoder.recurrent, layout.rank, layout.room)
-    alone = SpanLSTM(6, hidden)
+    alone = SpanLSTM(SpanLstm(6, hidden))
     alone.load_state_dict(encoder.state_dict())
     on_cpu = words.detach().cpu().requires_grad_()
     here = torch.device("cpu")
