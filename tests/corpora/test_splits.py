@@ -16,21 +16,27 @@ from hypothesis import strategies as st
 from hyperspan.corpora import document_of, read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.splits import PartFiles, open_corpus, sentence_documents, split_corpus
-from hyperspan.corpora.stratification import UnitCounts, stratify
+from hyperspan.corpora.stratification import Part, stratify
 from hyperspan.errors import InputError, LossError, OutputExistsError
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import data_path
 
 LABELS = ("PER", "ORG", "GPE", "rare")
 UNITS = st.lists(
-    st.builds(UnitCounts, st.integers(0, 9), st.dictionaries(st.sampled_from(LABELS), st.integers(0, 6), max_size=4)),
+    st.builds(
+        Part,
+        documents=st.just([]),
+        units=st.just(1),
+        sentences=st.integers(0, 9),
+        labels=st.dictionaries(st.sampled_from(LABELS), st.integers(0, 6), max_size=4).map(Counter),
+    ),
     min_size=3,
     max_size=40,
 )
 FRACTIONS = st.sampled_from([(0.8, 0.1, 0.1), (0.5, 0.5), (0.34, 0.33, 0.33), (0.9, 0.1)])
 
 
-def error(units: list[UnitCounts], parts: list[int], fractions: tuple[float, ...]) -> float:
+def error(units: list[Part], parts: list[int], fractions: tuple[float, ...]) -> float:
     """The squared relative distances to the shares, sentences with the weight of all labels: spelled out once more."""
     rows = [[max(1, unit.sentences) for unit in units]]
     rows += [[unit.labels.get(label, 0) for unit in units] for label in LABELS]
@@ -47,7 +53,7 @@ def error(units: list[UnitCounts], parts: list[int], fractions: tuple[float, ...
 @settings(max_examples=25)
 @given(UNITS, FRACTIONS, st.integers(0, 5))
 def test_stratify_fills_every_part_and_repeats_itself(
-    units: list[UnitCounts], fractions: tuple[float, ...], seed: int
+    units: list[Part], fractions: tuple[float, ...], seed: int
 ) -> None:
     parts = stratify(units, fractions, seed)
     assert len(parts) == len(units) and set(parts) == set(range(len(fractions)))
@@ -57,7 +63,7 @@ def test_stratify_fills_every_part_and_repeats_itself(
 @settings(max_examples=25)
 @given(UNITS, FRACTIONS, st.randoms(use_true_random=False))
 def test_stratify_is_nearer_to_the_shares_than_chance(
-    units: list[UnitCounts], fractions: tuple[float, ...], random: Random
+    units: list[Part], fractions: tuple[float, ...], random: Random
 ) -> None:
     """A single draw may be luckier than a greedy split; the mean of many is not."""
     parts = stratify(units, fractions)
@@ -70,7 +76,7 @@ def test_stratify_is_nearer_to_the_shares_than_chance(
 @settings(max_examples=25)
 @given(st.dictionaries(st.sampled_from(LABELS), st.integers(1, 20), min_size=2), st.integers(0, 5))
 def test_stratify_of_single_mentions_is_off_by_one_at_most(counts: dict[str, int], seed: int) -> None:
-    units = [UnitCounts(1, {label: 1}) for label, count in counts.items() for _ in range(count)]
+    units = [Part(sentences=1, labels=Counter([label])) for label, count in counts.items() for _ in range(count)]
     assume(len(units) >= 30)
     parts = stratify(units, (0.8, 0.1, 0.1), seed)
     for part, fraction in enumerate((0.8, 0.1, 0.1)):
@@ -81,7 +87,10 @@ def test_stratify_of_single_mentions_is_off_by_one_at_most(counts: dict[str, int
 
 def test_stratify_of_few_documents_finds_the_best_split() -> None:
     random = Random(3)
-    units = [UnitCounts(random.randint(5, 40), {label: random.randint(0, 9) for label in LABELS}) for _ in range(9)]
+    units = [
+        Part(sentences=random.randint(5, 40), labels=Counter({label: random.randint(0, 9) for label in LABELS}))
+        for _ in range(9)
+    ]
     found = error(units, stratify(units, (0.6, 0.4)), (0.6, 0.4))
     best = min(error(units, [mask >> bit & 1 for bit in range(9)], (0.6, 0.4)) for mask in range(1, 2**9 - 1))
     assert found <= 1.5 * best

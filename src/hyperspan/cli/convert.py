@@ -24,7 +24,6 @@ from hyperspan.corpora.splits import (
     Part,
     PartFiles,
     Split,
-    SplitOptions,
     check_fractions,
     open_corpus,
     split_files,
@@ -130,8 +129,16 @@ def _split(
     files = PartFiles.of(opened, folder, formatting.format_)
     files.check_free([part for part, fraction in wanted.items() if fraction], force=force)
     read = opened.read(problems, **reading.options)
-    options = SplitOptions(splitting.seed, splitting.by, splitting.group_by, splitting.in_order)
-    found = split_files(opened, read, wanted, options, problems)
+    found = split_files(
+        opened,
+        read,
+        wanted,
+        problems,
+        seed=splitting.seed,
+        by=splitting.by,
+        group_by=splitting.group_by,
+        in_order=splitting.in_order,
+    )
     of_format = parse_options(formatting.write_option, "--write-option")
     losses = files.write(found.parts, force=force, lossy=formatting.lossy, problems=problems, **of_format)
     reading.report()

@@ -20,7 +20,6 @@ from hyperspan.corpora.splits import (
     Fractions,
     OpenCorpus,
     PartFiles,
-    SplitOptions,
     open_corpus,
     split_files,
 )
@@ -155,7 +154,7 @@ def _split(
     """Write and print the parts of a corpus; return their summaries and format."""
     files = PartFiles.of(corpus)
     files.check_free(list(fractions), force=force)
-    split = split_files(corpus, read, fractions, SplitOptions(), problems)
+    split = split_files(corpus, read, fractions, problems)
     files.write(split.parts, force=force, problems=problems)
     print_split(split, files)
     found = [CorpusSummary.of(str(files.path(name)), part.documents) for name, part in split.parts.items()]

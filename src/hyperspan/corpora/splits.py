@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -23,7 +23,7 @@ from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.corpora.statistics import printable
-from hyperspan.corpora.stratification import UnitCounts, stratify
+from hyperspan.corpora.stratification import Part, stratify
 from hyperspan.errors import InputError, OutputExistsError, counted
 from hyperspan.types import Document
 
@@ -32,19 +32,6 @@ Fractions = Mapping[str, float]
 USUAL_FRACTIONS: Fractions = {"train": 0.8, "dev": 0.1, "test": 0.1}
 DOCUMENT_KEYS = ("doc_id", "document_id", "doc", "document")
 """Metadata keys that name the document of a record; the first one present counts."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a corpus."""
-
-    documents: list[Document] = field(default_factory=list)
-    """Its records, in corpus order."""
-    units: int = 0
-    """The number of documents kept whole: records of one document count as one."""
-    sentences: int = 0
-    labels: Counter[str] = field(default_factory=Counter)
-    """Mentions by label."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +45,6 @@ class Split:
 
 
 @dataclass(frozen=True)
-class SplitOptions:
-    """How to split a corpus: the unit that stays whole, and how parts are drawn."""
-
-    seed: int = 1
-    by: SplitUnit | None = None
-    group_by: str | None = None
-    in_order: bool = False
-
-
-@dataclass(frozen=True)
 class OpenCorpus:
     """An unread corpus: its name, its sources and its format."""
 
@@ -78,14 +55,6 @@ class OpenCorpus:
     def read(self, problems: Problems, **options: Any) -> list[list[Document]]:
         """The documents of each source."""
         return [list(read_source(source, self.format, problems, **options)) for source in self.sources]
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """Records that stay together."""
-
-    documents: list[Document]
-    counts: UnitCounts
 
 
 def split_corpus(
@@ -117,7 +86,7 @@ def split_corpus(
     problems = Problems()
     opened = open_corpus(corpus, format, problems)
     files = opened.read(problems, **options)
-    return split_files(opened, files, fractions, SplitOptions(seed, by, group_by, in_order), problems)
+    return split_files(opened, files, fractions, problems, seed=seed, by=by, group_by=group_by, in_order=in_order)
 
 
 def open_corpus(corpus: str | Path, format_name: str | None, problems: Problems) -> OpenCorpus:
@@ -130,16 +99,20 @@ def split_files(
     corpus: OpenCorpus,
     files: Sequence[list[Document]],
     fractions: Fractions,
-    options: SplitOptions,
     problems: Problems,
+    *,
+    seed: int = 1,
+    by: SplitUnit | None = None,
+    group_by: str | None = None,
+    in_order: bool = False,
 ) -> Split:
     """Split a corpus whose files were already read, like :func:`split_corpus`."""
     check_fractions(fractions)
-    units, notes = _units(files, options.by, options.group_by, problems)
+    units, notes = _units(files, by, group_by, problems)
     wanted = {part: fraction for part, fraction in fractions.items() if fraction > 0}
-    _check_enough(corpus.name, len(units), list(wanted), options.by, notes)
-    shares, counts = list(wanted.values()), [unit.counts for unit in units]
-    chosen = _cut(len(units), shares) if options.in_order else stratify(counts, shares, options.seed)
+    _check_enough(corpus.name, len(units), list(wanted), by, notes)
+    shares = list(wanted.values())
+    chosen = _cut(len(units), shares) if in_order else stratify(units, shares, seed)
     parts = {
         part: _part([unit for unit, at in zip(units, chosen, strict=True) if at == place])
         for place, part in enumerate(wanted)
@@ -167,7 +140,7 @@ def check_fractions(fractions: Fractions) -> None:
 
 def _units(
     files: Sequence[list[Document]], by: SplitUnit | None, group_by: str | None, problems: Problems
-) -> tuple[list[_Unit], list[str]]:
+) -> tuple[list[Part], list[str]]:
     """The units that stay whole, in order, and notes on the choice."""
     if group_by is not None and by not in (None, "document"):
         raise InputError(f"--group-by {group_by} makes documents, but --by {by} asks for another unit; leave one out")
@@ -178,7 +151,7 @@ def _units(
     notes = [f"records with the same metadata.{key} are one document"] if key and not group_by else []
     groups = _grouped(files, key)
     units = [_unit(group) for group in groups]
-    single = key is None and len(files) > 1 and all(unit.counts.sentences <= 1 for unit in units)
+    single = key is None and len(files) > 1 and all(unit.sentences <= 1 for unit in units)
     if by == "file" or (by is None and single):
         if by is None:
             notes.append("each file is a document, because its records are single sentences")
@@ -212,14 +185,14 @@ def _grouped(files: Sequence[list[Document]], key: str | None) -> list[list[Docu
     return list(groups.values())
 
 
-def _unit(documents: list[Document]) -> _Unit:
+def _unit(documents: list[Document]) -> Part:
     sentences, labels = 0, Counter[str]()
     for document in documents:
         whole = with_sentences(document, Problems("skip"))
         mentions = whole.mentions or [mention for sentence in whole.sentences for mention in sentence.mentions]
         sentences += len(whole.sentences)
         labels.update(mention.label for mention in mentions)
-    return _Unit(documents, UnitCounts(sentences, labels))
+    return Part(documents, 1, sentences, labels)
 
 
 def _check_enough(corpus: str, units: int, parts: Sequence[str], by: SplitUnit | None, notes: Sequence[str]) -> None:
@@ -250,12 +223,12 @@ def _cut(count: int, fractions: Sequence[float]) -> list[int]:
     return [sum(unit >= end for end in ends[:-1]) for unit in range(count)]
 
 
-def _part(units: Sequence[_Unit]) -> Part:
+def _part(units: Sequence[Part]) -> Part:
     labels = Counter[str]()
     for unit in units:
-        labels.update(unit.counts.labels)
+        labels.update(unit.labels)
     documents = [document for unit in units for document in unit.documents]
-    return Part(documents, len(units), sum(unit.counts.sentences for unit in units), labels)
+    return Part(documents, len(units), sum(unit.sentences for unit in units), labels)
 
 
 def _about(parts: Mapping[str, Part]) -> list[str]:

@@ -9,10 +9,12 @@ rare labels count most.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
+
+from hyperspan.types import Document
 
 MOST_PASSES = 20
 """The maximum number of passes over all units to look for moves that help."""
@@ -24,17 +26,22 @@ LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True)
-class UnitCounts:
-    """The content of a unit that stays whole: its number of sentences, and its mentions by label."""
+class Part:
+    """A part of a corpus: a unit that stays whole, or several."""
 
-    sentences: int
-    labels: Mapping[str, int] = field(default_factory=dict)
+    documents: list[Document] = field(default_factory=list)
+    """Its records, in corpus order."""
+    units: int = 1
+    """The number of documents kept whole: records of one document count as one."""
+    sentences: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    """Mentions by label."""
 
 
-def stratify(units: Sequence[UnitCounts], fractions: Sequence[float], seed: int = 1) -> list[int]:
+def stratify(units: Sequence[Part], fractions: Sequence[float], seed: int = 1) -> list[int]:
     """The index of the part of each unit. No part stays empty; there must be at least as many units as parts.
 
-    >>> units = [UnitCounts(1, {"PER": 1})] * 8 + [UnitCounts(1, {"GPE": 1})] * 2
+    >>> units = [Part(sentences=1, labels=Counter(["PER"]))] * 8 + [Part(sentences=1, labels=Counter(["GPE"]))] * 2
     >>> parts = stratify(units, [0.5, 0.5])
     >>> parts[:8].count(0), parts[8:].count(0)
     (4, 1)
@@ -52,7 +59,7 @@ def stratify(units: Sequence[UnitCounts], fractions: Sequence[float], seed: int 
 class _Shares:
     """One assignment of units to parts, and its distance from the shares."""
 
-    def __init__(self, units: Sequence[UnitCounts], fractions: Sequence[float], random: Random):
+    def __init__(self, units: Sequence[Part], fractions: Sequence[float], random: Random):
         totals, holders = Counter[str](), Counter[str]()
         for unit in units:
             totals.update({label: count for label, count in unit.labels.items() if count})
