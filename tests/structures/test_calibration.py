@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,8 @@ def random_arrays(lengths: list[int], c: int, m: int, *, tied: bool, seed: int) 
 def applied(
     array: SegmentalHypergraph, calibration: TypeCalibration
 ) -> tuple[EdgeScores, list[int], np.ndarray | None]:
-    """The calibrated scores, the lengths and the best mentions; the scores of I edges come divided."""
-    divided = array.scores.map(lambda part: (part / calibration.temperatures).astype(np.float32))
-    given = replace(divided, absent=array.scores.absent, present=array.scores.present)
-    scores, best = calibration.apply(calibration.temper(given), array.lengths)
+    """The calibrated scores, the lengths and the best mentions."""
+    scores, best = calibration.apply(calibration.temper(array.scores), array.lengths)
     return scores, array.lengths, best
 
 

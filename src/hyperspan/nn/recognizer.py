@@ -16,8 +16,7 @@ from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.outputs import WeightColumns
 from hyperspan.nn.scorer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
-from hyperspan.runtime.model import ArrayModel, obstacle
-from hyperspan.structures.calibration import TypeCalibration
+from hyperspan.runtime.model import Adjustment, ArrayModel, obstacle
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
@@ -88,16 +87,9 @@ class Recognizer(Model):
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
-        batch, model = self.collate(sentences), self.config.model
-        calibration = self.config.calibration.of(self.labels, model.temperature)
-        temperature = model.temperature if calibration is None else 1.0
-        scores = self.biased(self(batch, temperature), temperature)
-        if calibration is None:
-            return self.scorer.distribution(scores, batch.lengths)
-        by_type = TypeCalibration(*calibration)
-        inverse = scores.close.new_tensor(1.0 / by_type.temperatures)
-        tempered: Any = self.scorer.distribution(scores.map(lambda tensor: tensor * inverse), batch.lengths)
-        return tempered.calibrated(by_type)
+        batch, adjustment = self.collate(sentences), Adjustment(self.config, self.labels)
+        scores = self.biased(self(batch, adjustment.temperature), adjustment.temperature)
+        return adjustment.calibrated(self.scorer.distribution(scores, batch.lengths))
 
     def biased(
         self,

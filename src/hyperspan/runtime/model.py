@@ -66,6 +66,24 @@ def skip_margin(config: Config, skip: float | None, otherwise: float = math.inf)
     return (otherwise if skip is None else skip) + config.model.mention_bias
 
 
+class Adjustment:
+    """What a configuration does to the scores of a model: divide them, add a bias, calibrate their distribution."""
+
+    def __init__(self, config: Config, labels: Sequence[str]):
+        by_type = config.calibration.of(labels, config.model.temperature)
+        self.calibration = None if by_type is None else TypeCalibration(*by_type)
+        self.temperature = config.model.temperature if by_type is None else 1.0
+        """What all scores are divided by: 1 if each type has a temperature of its own."""
+        self.mention_bias = config.model.mention_bias / self.temperature
+
+    def calibrated(self, found: Any, *, folded: bool = False) -> Any:
+        """The distribution over divided scores with their biases, calibrated by type; `folded` as for
+        :meth:`TypeCalibration.temper`."""
+        if self.calibration is None:
+            return found
+        return found.with_scores(self.calibration.temper(found.scores, folded=folded)).calibrated(self.calibration)
+
+
 class ArrayModel(InferenceModel):
     """A model whose weights are arrays, by their names in model.safetensors."""
 
@@ -82,9 +100,8 @@ class ArrayModel(InferenceModel):
         self.config, self.vocabulary, self.tensors, self.options = config, vocabulary, tensors, options
         self.kind, self.openmp = KINDS[config.model.kind], openmp
         self.tokenizer = Tokenizer(config.model.tokenizer)
-        calibration = config.calibration.of(self.labels, config.model.temperature)
-        self.calibration = None if calibration is None else TypeCalibration(*calibration)
-        self.temperature = config.model.temperature if calibration is None else 1.0
+        self.adjustment = Adjustment(config, self.labels)
+        self.temperature = self.adjustment.temperature
         self.quick_options = options
         self.remembered_bytes = remembered_bytes
         self._packed: dict[tuple[int, bool], PackedWeights] = {}
@@ -158,14 +175,11 @@ class ArrayModel(InferenceModel):
             )
         library, threads = encoder_library(), thread_count()
         words = self._kernels(library).of(library, sentences, packed_order(lengths), threads)
+        adjustment = self.adjustment
         scores, parts = self.scores(words, lengths, options, self.temperature, adjusted=True)
-        if self.config.model.mention_bias:
-            bias = self.config.model.mention_bias / self.temperature
-            scores = scores._replace(present=scores.present + bias)
-        found: Any = self.kind.distribution(self, scores, parts, lengths)
-        if self.calibration is None:
-            return found
-        return found.with_scores(self.calibration.temper(found.scores)).calibrated(self.calibration)
+        if adjustment.mention_bias:
+            scores = scores._replace(present=scores.present + adjustment.mention_bias)
+        return adjustment.calibrated(self.kind.distribution(self, scores, parts, lengths), folded=True)
 
     def scores(
         self,
@@ -206,7 +220,8 @@ class ArrayModel(InferenceModel):
             weights = encoder_weights(self.tensors, self.config)
             if adjusted:
                 weights = weights._replace(part_bias=self.kind.biased(self.config, weights.part_bias))
-                weights = weights if self.calibration is None else self.calibration.fold(weights)
+                by_type = self.adjustment.calibration
+                weights = weights if by_type is None else by_type.fold(weights)
             packed = self._packed[library.lanes, adjusted] = PackedWeights(weights, library.lanes, self.options.dtype)
         return packed
 

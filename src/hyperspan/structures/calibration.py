@@ -52,10 +52,13 @@ class TypeCalibration:
         factors = np.tile(self._factors, len(weights.part_bias) // len(self._factors))
         return weights._replace(from_spans=weights.from_spans * factors, part_bias=weights.part_bias * factors)
 
-    def temper(self, scores: AnyScores) -> AnyScores:
-        """Divide `absent` and `present` by the temperatures; the other scores come from weights that are folded."""
+    def temper(self, scores: AnyScores, *, folded: bool = False) -> AnyScores:
+        """Divide scores by the temperatures; with `folded`, only `absent` and `present`, as the other scores come from
+        weights that are folded."""
+        given, factors = scores.tensors(), _like(1 / self.temperatures, scores.absent)
+        names = ("absent", "present") if folded else given
         with np.errstate(all="ignore"):  # padding holds anything
-            return scores.changed(absent=scores.absent * self._factors, present=scores.present * self._factors)
+            return scores.changed(**{name: given[name] * factors for name in names})
 
     def apply(self, scores: EdgeScores[Values], lengths: Sequence[int]) -> tuple[EdgeScores[Values], np.ndarray | None]:
         """The scores of a batch with the biases, and its best mentions as rows.
