@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,9 @@ def test_devices_that_are_none_are_refused_with_and_without_torch() -> None:
     assert refusal("genia", "gpu") == sentence
     with pytest.raises(InputError, match=sentence):
         load("genia", device="gpu")
+
+
+def test_load_names_dtype_where_precision_is_given() -> None:
+    said = "the number type is called dtype; write dtype='bfloat16' instead of precision='bfloat16'"
+    with pytest.raises(InputError, match=f"^{re.escape(said)}$"):
+        load("genia", precision="bfloat16")
