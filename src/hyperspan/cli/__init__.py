@@ -153,7 +153,7 @@ def run_app(make: Callable[[], typer.Typer], name: str) -> NoReturn:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else name
         if (line := _meant(error, context)) is not None:
-            _fail(f"{explain().partition('(')[0].strip().removesuffix('.')}; write: {line}")
+            _fail(f"{re.split(r'[.] Did you mean| [(]', explain())[0].strip().removesuffix('.')}; write: {line}")
         _fail(f"{' '.join(explain().split()).removesuffix('.')}; see {command} --help")
 
 

@@ -77,7 +77,7 @@ def annotate(
     Example: hyperspan annotate notes.csv --column note --output notes.jsonl
     """
     inputs = given or []
-    check_no_model("annotate {data} --model {model}", inputs, least=2)
+    check_no_model("annotate {data} --model {model}", inputs, "report.txt", least=2)
     format_name = choose_output(output.output, _format(formatting, json_), inputs)
     documents = texts.inputs(inputs)
     thresholds = selection.thresholds

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import Force, FormattingGroup, ReadingGroup, Seed, parse_options
 from hyperspan.cli.output import report_losses
 from hyperspan.corpora.formats import format_for
@@ -105,6 +106,7 @@ def convert(
 
     Example: hyperspan convert corpus.jsonl parts --fractions 70/15/15
     """
+    check_no_model("info {model}", [source])
     if splitting.fractions is not None:
         _split(source, target, force, formatting, reading, splitting)
         return

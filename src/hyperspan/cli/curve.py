@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ReportingGroup, TrainingGroup, output_option, split_names
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import NO_VALUE, Section
@@ -50,6 +51,7 @@ def curve(
 
     Example: hyperspan curve mine.toml --sizes 30,100,300 --seeds 3
     """
+    check_no_model("curve {data} --start {model}", [config], "mine.toml")
     counts = _numbers("--sizes", sizes)
     settings = training.config(config)
     folder = output or Path("runs") / "curve" / Path(config).stem

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from hyperspan.errors import InputError
 from hyperspan.runtime.folders import is_model
@@ -97,9 +98,9 @@ def _renamed(arguments: Sequence[str], known: Collection[str], wrong: str) -> It
 def check_no_model(line: str, data: Sequence[str], example: str = "test.data", least: int = 1) -> None:
     """Raise an error for a model among the data, with the line that was meant: its {model} and {data} are filled in.
 
-    `least` is the number of words from which the first is no text.
+    `least` is the number of words from which the first is no text, unless it is a folder.
     """
-    named = next(filter(is_model, data), None) if len(data) >= least else None
+    named = next((name for name in data if is_model(name) and (len(data) >= least or Path(name).is_dir())), None)
     if named is not None:
         others = shlex.join(name for name in data if name != named) or example
         raise InputError(f"{named} is a model; write: hyperspan {line.format(data=others, model=named)}")

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from hyperspan.cli.convert import print_split
+from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import Force, ReadingGroup
 from hyperspan.config import Config
 from hyperspan.corpora.examples import DEFAULT, EXAMPLES, copy_example, example_path
@@ -83,6 +84,7 @@ def init(
         raise InputError(
             "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example"
         )
+    check_no_model("train mine.toml --start {model}", [corpus])
     if corpus == "-":
         raise InputError("a configuration names its corpus, which standard input cannot be; name a file")
     name = output or f"{_stem(corpus)}.toml"

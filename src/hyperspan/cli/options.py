@@ -15,10 +15,9 @@ import typer
 
 from hyperspan.cli.output import print_json, report, with_progress
 from hyperspan.config import Config
-from hyperspan.corpora.formats import READERS, read_corpus, write_corpus
+from hyperspan.corpora.formats import READERS, WRITERS, read_corpus, write_corpus
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.outputs import OUTPUTS
 from hyperspan.corpora.source import Problems
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, SpanError
@@ -269,7 +268,12 @@ class FormattingGroup:
     title = "Output"
     format_: Annotated[
         str | None,
-        typer.Option("--format", "-f", help=f"The output format: one of {', '.join(OUTPUTS)}. Default: by its name."),
+        typer.Option(
+            "--format",
+            "-f",
+            help=f"The output format: one of {', '.join(WRITERS)}; hyperspan annotate also has terminal and html. "
+            "Default: by its name.",
+        ),
     ] = None
     write_option: Annotated[
         list[str] | None,

@@ -57,7 +57,7 @@ def suggest(
 
     Example: hyperspan suggest abstracts.jsonl --model genia --budget-words 5000 -o next.jsonl
     """
-    check_no_model("suggest {data} --model {model}", given or (), least=2)
+    check_no_model("suggest {data} --model {model}", given or (), "texts.jsonl", least=2)
     documents, problems = texts.inputs(given or []), texts.problems
     from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
 

@@ -58,6 +58,6 @@ class Losses:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.lost.items())
             raise LossError(
                 f"{format_name} cannot hold {total} of {self.written + total} mentions ({reasons}), so nothing was written; "
-                "choose a format that can (jsonl, brat) or which to keep with --lossy outermost or --lossy innermost "
-                "(of annotate, convert and split)"
+                "choose a format that can (jsonl, brat), or which to keep with --lossy outermost or --lossy innermost "
+                "(of annotate and convert)"
             )

@@ -140,7 +140,7 @@ def _format_of_name(output: str) -> str:
         return "terminal"
     return format_for(
         output,
-        f", or name its format with --format; for a folder: --format brat, or hyperspan bulk INPUT… --output {output}",
+        f" (.html for a page), or name its format with --format; for a folder: --format brat, or hyperspan bulk INPUT… --output {output}",
     )
 
 

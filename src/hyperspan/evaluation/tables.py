@@ -268,7 +268,7 @@ def calibration_section(title: str, found: Calibration) -> Section:
         )
         for part in found.bins
     ]
-    missed = f"; {found.missed:,} gold mentions are not among these" if found.missed else ""
+    missed = f"; {counted(found.missed, 'gold mention')} not among these" if found.missed else ""
     note = f"ECE {found.ece:.4f}, Brier {found.brier:.4f}{missed}"
     return Section(title, ("probability", "mentions", "mean probability", "right"), rows, note)
 
