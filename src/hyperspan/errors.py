@@ -24,6 +24,11 @@ EXIT_EXCEPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+def quoted(text: str, most: int = 60) -> str:
+    """The first characters of a text, for messages."""
+    return repr(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for messages.
 

@@ -18,16 +18,10 @@ from typing import Any, cast
 from attrs import Converter, evolve, field, frozen
 from attrs.converters import optional
 
-from hyperspan.errors import InputError, SpanError, counted
+from hyperspan.errors import InputError, SpanError, counted, quoted
 from hyperspan.plugins import imported
 
 Span = tuple[int, int]
-SHOWN = 60
-"""How many characters of a text its repr shows."""
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
 
 
 def _fragments(values: Iterable[Span]) -> tuple[Span, ...]:
@@ -96,7 +90,7 @@ class Mention:
 
     def __repr__(self) -> str:
         fragments = f", fragments={self.fragments}" if self.fragments else ""
-        text = f", text={_shown(self.text)}" if self.text else ""
+        text = f", text={quoted(self.text)}" if self.text else ""
         probability = f", p={self.probability:.3g}" if self.probability is not None else ""
         return f"Mention({self.start}, {self.end}, {self.label!r}{fragments}{text}{probability})"
 
@@ -244,7 +238,7 @@ class _PartlyAnnotated:
 
 def _token_tuple(values: Iterable[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise InputError(f"a sentence is given as {_shown(values)}, but needs its tokens; write Sentence(text.split())")
+        raise InputError(f"a sentence is given as {quoted(values)}, but needs its tokens; write Sentence(text.split())")
     return tuple(values)
 
 
@@ -297,7 +291,7 @@ class Sentence(_PartlyAnnotated):
         return len(self.tokens)
 
     def __repr__(self) -> str:
-        return f"Sentence({_shown(' '.join(self.tokens[:SHOWN]))}, {counted(len(self), 'token')}, {counted(len(self.mentions), 'mention')})"
+        return f"Sentence({quoted(' '.join(self.tokens[:60]))}, {counted(len(self), 'token')}, {counted(len(self.mentions), 'mention')})"
 
     def text_of(self, mention: Mention) -> str:
         """Return the tokens of a mention, joined by spaces."""
@@ -426,7 +420,7 @@ class Document(_PartlyAnnotated):
     def __repr__(self) -> str:
         name = f", id={self.id!r}" if self.id else ""
         counts = f"{counted(len(self.mentions), 'mention')}, {counted(len(self.sentences), 'sentence')}"
-        return f"Document({_shown(self.text)}, {counts}{name})"
+        return f"Document({quoted(self.text)}, {counts}{name})"
 
     def _repr_html_(self) -> str:
         """The text with a bar under each mention, for notebooks."""

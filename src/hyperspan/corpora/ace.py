@@ -24,8 +24,8 @@ from typing import Literal
 from xml.parsers import expat
 
 from hyperspan.corpora.documents import trimmed
-from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
-from hyperspan.errors import CorpusError, InputError
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.errors import CorpusError, InputError, quoted
 from hyperspan.types import Document, Mention, Span
 
 TYPES = ("PER", "ORG", "GPE", "LOC", "FAC", "VEH", "WEA")

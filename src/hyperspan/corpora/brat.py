@@ -25,8 +25,8 @@ from attrs import evolve
 from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
-from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
-from hyperspan.errors import CorpusError
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.errors import CorpusError, quoted
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Span
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source, WrongRecordError, quoted
-from hyperspan.errors import InputError
+from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.errors import InputError, quoted
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence, Span
 

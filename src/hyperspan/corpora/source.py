@@ -82,11 +82,6 @@ class Problems:
         self.notes[what] = self.notes.get(what, 0) + times
 
 
-def quoted(text: str, most: int = 60) -> str:
-    """The first characters of a text, for messages."""
-    return repr(text if len(text) <= most else f"{text[: most - 1]}…")
-
-
 @dataclass
 class Source:
     """One file, one member of a zip archive, or standard input."""
@@ -97,7 +92,7 @@ class Source:
     """Its file, if it has one."""
     member: str | None = None
     """Its name inside a zip archive."""
-    stream: BinaryIO | None = None
+    stream: BinaryIO | _Reread | None = None
     """An open stream instead of a file: it can be read once, and `head` does not consume it."""
     lenient: Problems | None = None
     """If given and set to skip, a line that is not UTF-8 is noted there and does not stop the reading."""
@@ -121,12 +116,14 @@ class Source:
         """The first bytes, decompressed, without consuming them."""
         if self.stream is not None and not isinstance(self.stream, _Reread):
             self.stream = _Reread(self.stream)
+        if isinstance(self.stream, _Reread):
+            self.stream.rewind(keeps=True)
         try:
             with self.open() as stream:
                 return stream.read(HEAD)
         finally:
             if isinstance(self.stream, _Reread):
-                self.stream.rewind()
+                self.stream.rewind(keeps=False)
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -138,7 +135,7 @@ class Source:
                 raw = io.BufferedReader(opened.enter_context(open_member(self.path, self.member)))  # type: ignore[arg-type]
             else:
                 raw = opened.enter_context((self.path or Path(self.name)).open("rb"))
-            buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
+            buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw, HEAD)
             if buffered.peek(2)[:2] == b"\x1f\x8b":
                 buffered = io.BufferedReader(opened.enter_context(gzip.GzipFile(fileobj=buffered)))  # type: ignore[arg-type]
             check_unpacked(self.name, buffered.peek(512))
@@ -230,43 +227,32 @@ class Source:
         return f"{self.name}:{line}"
 
 
-class _Reread(io.BufferedReader):
-    """A stream whose beginning can be read twice."""
+class _Reread(io.RawIOBase):
+    """A stream that can be read again from the beginning, as far as it was looked at."""
 
     def __init__(self, stream: BinaryIO):
-        self._inner = _Remembering(stream)
-        super().__init__(self._inner, HEAD)
-
-    def rewind(self) -> None:
-        """Start again from the beginning, once."""
-        super().__init__(self._inner.again(), HEAD)
-
-    def close(self) -> None:
-        """Do nothing: standard input is not ours to close."""
-
-
-class _Remembering(io.RawIOBase):
-    """Record what is read, to replay it."""
-
-    def __init__(self, stream: BinaryIO, first: bytes = b"", keep: bool = True):
         super().__init__()
-        self.stream, self.first, self.kept = stream, first, bytearray() if keep else None
+        self.stream, self.seen, self.position, self.keeps = stream, bytearray(), 0, True
 
-    def again(self) -> _Remembering:
-        return _Remembering(self.stream, bytes(self.kept or b"") + self.first, keep=False)
+    def rewind(self, *, keeps: bool) -> None:
+        """Start again; `keeps` says whether what is read now can be read again."""
+        self.position, self.keeps = 0, keeps
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if self.first:
-            chunk, self.first = self.first[: len(buffer)], self.first[len(buffer) :]
-        else:
+        chunk = self.seen[self.position : self.position + len(buffer)]
+        if not chunk:
             chunk = self.stream.read(len(buffer)) or b""
-            if self.kept is not None:
-                self.kept += chunk
+            if self.keeps:
+                self.seen += chunk
+        self.position += len(chunk)
         buffer[: len(chunk)] = chunk
         return len(chunk)
+
+    def close(self) -> None:
+        """Do nothing: standard input is not ours to close."""
 
 
 def sources_in(given: str | Path, suffixes: tuple[str, ...] = ()) -> list[Source]:

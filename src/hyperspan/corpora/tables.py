@@ -235,12 +235,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def write_csv(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    problems: Problems,
-    *,
-    guard: bool = True,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, guard: bool = True
 ) -> None:
     """Write one CSV row per mention; `guard=False` omits the apostrophes before formulas."""
     with target.open() as file:
@@ -249,12 +244,7 @@ def write_csv(
 
 
 def write_tsv(
-    documents: Iterable[Document],
-    target: Target,
-    losses: Losses,
-    problems: Problems,
-    *,
-    guard: bool = True,
+    documents: Iterable[Document], target: Target, losses: Losses, problems: Problems, *, guard: bool = True
 ) -> None:
     """Write the same table with tabs, without a byte order mark."""
     with target.open() as file:
@@ -268,9 +258,7 @@ def read_csv(source: Source, problems: Problems) -> Iterator[Document]:
     )
 
 
-def read_tsv(source: Source, problems: Problems) -> Iterator[Document]:
-    """Raise an error: a table of mentions is not a corpus."""
-    return read_csv(source, problems)
+read_tsv = read_csv
 
 
 def looks_like_csv(head: str) -> bool:
@@ -287,12 +275,7 @@ def looks_like_tsv(head: str) -> bool:
     return head.startswith("\t".join(COLUMNS))
 
 
-def _write(
-    file: IO[str],
-    documents: Iterable[Document],
-    ends: tuple[str, str],
-    guard: bool,
-) -> None:
+def _write(file: IO[str], documents: Iterable[Document], ends: tuple[str, str], guard: bool) -> None:
     writer = csv.writer(file, delimiter=ends[0], lineterminator=ends[1])
     discontinuous = False
     with SpooledTemporaryFile(
