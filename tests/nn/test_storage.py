@@ -84,7 +84,7 @@ def test_load_model_refuses_scales_that_make_vectors_infinite(tmp_path: Path) ->
         ({"clusters": ["0"]}, "clusters is"),
         ({"clusters": {"the": 1}}, "the cluster of 'the' is 1"),
         ({"clusters": {"the": "012"}}, "must be a string of 0 and 1"),
-        ({"words": ["the"]}, "an earlier version wrote it"),
+        ({"words": ["the"]}, "the key 'words' is unknown"),
         ({"characters": "the"}, "characters is 'the'"),
         ({"characters": [1, 2, 3]}, "characters must be strings"),
         ({"labels": []}, "labels must be"),

@@ -35,16 +35,14 @@ from hyperspan.corpora.json_records import (
     json_bytes,
     list_of,
     listed,
-    number_of,
     objects_of,
-    probability_of,
     shown,
     strings_of,
     text_of,
     value_of,
 )
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.results import MENTION_KEYS, mention_record, metadata_record
+from hyperspan.corpora.results import mention_of, mention_record, metadata_record, span_of
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span
@@ -177,7 +175,7 @@ def document_of_record(record: Record, problems: Problems) -> Document:
     if "format" not in record and "mentions" not in record:
         raise WrongRecordError('the key "mentions" is missing, and no "format" says that there are none')
     text = text_of(record, "text")
-    mentions = [_mention(value, len(text), "characters") for value in _objects(record, "mentions")]
+    mentions = [mention_of(value, len(text), "characters") for value in _objects(record, "mentions")]
     sentences = [_sentence(value, text) for value in _objects(record, "sentences")]
     if not sentences:  # sentences define the tokens
         mentions = trimmed(mentions, text, problems)
@@ -196,11 +194,11 @@ def _marking(record: Record, length: int, unit: str) -> dict[str, Any]:
         regions = list_of(scope, "regions") if "regions" in scope else None
         marking["annotated"] = AnnotationScope(
             strings_of(scope, "types") if "types" in scope else None,
-            None if regions is None else [_span(value, "an annotated region", length, unit) for value in regions],
+            None if regions is None else [span_of(value, "an annotated region", length, unit) for value in regions],
         )
     if "forbidden" in record:
         given = objects_of(record, "forbidden")
-        marking["forbidden"] = [_mention({"label": ANY_LABEL, **value}, length, unit) for value in given]
+        marking["forbidden"] = [mention_of({"label": ANY_LABEL, **value}, length, unit) for value in given]
     return marking
 
 
@@ -214,7 +212,7 @@ def _sentence(record: Record, text: str) -> Sentence:
     elif not set(map(type, given)) <= {str}:
         raise WrongRecordError('"tokens" are neither all strings nor all spans like [0, 4]')
     mentions = [
-        _mention(value, len(tokens), "tokens")
+        mention_of(value, len(tokens), "tokens")
         for value in (*_objects(record, "mentions"), *_objects(record, "duplicates"))
     ]
     words = Sentence(tokens, tags=strings_of({"tags": [], **record}, "tags"), offsets=offsets)
@@ -231,34 +229,6 @@ def _token_span(value: object, text: str) -> Span:
     raise WrongRecordError(
         f"a token is {listed(value)}, but a span within the text's {len(text)} characters is expected, such as [0, 4]"
     )
-
-
-def _mention(record: Record, length: int, unit: str) -> Mention:
-    check_keys(record, MENTION_KEYS, "a mention")
-    start, end, label = number_of(record, "start"), number_of(record, "end"), text_of(record, "label")
-    if len(record) == 3:
-        return Mention(start, end, label)
-    fragments = tuple(
-        _span(value, "a fragment", length, unit) for value in list_of({"fragments": [], **record}, "fragments")
-    )
-    head = record.get("head")
-    return Mention(
-        start,
-        end,
-        label,
-        fragments,
-        text=text_of({"text": "", **record}, "text"),
-        probability=probability_of(record, "probability"),
-        head=None if head is None else _span(head, "a head", length, unit),
-        id=text_of({"id": "", **record}, "id"),
-    )
-
-
-def _span(value: object, what: str, length: int, unit: str) -> Span:
-    match value:
-        case [start, end] if type(start) is int and type(end) is int and 0 <= start < end <= length:
-            return start, end
-    raise WrongRecordError(f"{what} is {listed(value)}, but a span within the {length} {unit} is expected")
 
 
 def _objects(record: Record, key: str) -> list[Record]:

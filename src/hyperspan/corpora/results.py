@@ -14,8 +14,10 @@ from typing import Any
 
 from attrs import evolve
 
+from hyperspan.corpora.json_records import Record, check_keys, list_of, listed, number_of, probability_of, text_of
+from hyperspan.corpora.source import WrongRecordError
 from hyperspan.errors import SpanError
-from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
+from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives, Span
 
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
@@ -25,7 +27,6 @@ MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "he
 """The keys of a mention in JSON."""
 PLACE_KEYS = ("start", "end", "label", "fragments")
 """Those that tell it from others."""
-Record = dict[str, Any]
 
 
 def without_mention_metadata(metadata: Mapping[str, Any]) -> Record:
@@ -91,6 +92,36 @@ def mention_record(
     return record
 
 
+def mention_of(record: Record, length: int, unit: str) -> Mention:
+    """The mention of a JSON object, in a text of this length; raises WrongRecordError or SpanError if it is invalid."""
+    check_keys(record, MENTION_KEYS, "a mention")
+    start, end, label = number_of(record, "start"), number_of(record, "end"), text_of(record, "label")
+    if len(record) == 3:
+        return Mention(start, end, label)
+    fragments = tuple(
+        span_of(value, "a fragment", length, unit) for value in list_of({"fragments": [], **record}, "fragments")
+    )
+    head = record.get("head")
+    return Mention(
+        start,
+        end,
+        label,
+        fragments,
+        text=text_of({"text": "", **record}, "text"),
+        probability=probability_of(record, "probability"),
+        head=None if head is None else span_of(head, "a head", length, unit),
+        id=text_of({"id": "", **record}, "id"),
+    )
+
+
+def span_of(value: object, what: str, length: int, unit: str) -> Span:
+    """A span of a text of this length, checked; `what` describes it in messages."""
+    match value:
+        case [start, end] if type(start) is int and type(end) is int and 0 <= start < end <= length:
+            return start, end
+    raise WrongRecordError(f"{what} is {listed(value)}, but a span within the {length} {unit} is expected")
+
+
 def alternatives_records(
     alternatives: Iterable[SentenceAlternatives], place: Callable[[int], int] | None = None
 ) -> list[Record]:
@@ -132,7 +163,7 @@ def from_metadata(document: Document) -> Document:
             if CANDIDATES in metadata
             else None,
         )
-    except (KeyError, TypeError, ValueError, SpanError):
+    except (KeyError, TypeError, ValueError, SpanError, WrongRecordError):
         return document
     return found if metadata_record(found) == metadata else document  # only if nothing is lost
 
@@ -149,8 +180,7 @@ def _alternatives(records: list[Record], text: str) -> list[SentenceAlternatives
 
 
 def _mention(record: Record, text: str) -> Mention:
-    start, end = record["start"], record["end"]
-    if end > len(text):
-        raise ValueError(f"a mention reaches to {end} in a text of {len(text)} characters")
-    fragments = record.get("fragments", ())
-    return Mention(start, end, record["label"], fragments, text[start:end], record.get("probability"))
+    found = mention_of(record, len(text), "characters")
+    if found.end > len(text):
+        raise SpanError(f"a mention reaches to {found.end} in a text of {len(text)} characters")
+    return evolve(found, text=text[found.start : found.end])

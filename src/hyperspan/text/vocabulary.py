@@ -157,8 +157,6 @@ def _check_vocabulary(content: Any) -> None:
     """Raise a ValueError if the content of a vocabulary.json is invalid."""
     if not isinstance(content, dict):
         raise ValueError(f"it is {type(content).__name__}, not an object")
-    if "words" in content:
-        raise ValueError("an earlier version wrote it: it has the words, which are in words.txt now")
     for name, kind in _KINDS.items():
         if name in ("trained", "characters", "tags", "labels") and name not in content:
             raise ValueError(f"the key {name!r} is missing")
