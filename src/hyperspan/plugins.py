@@ -192,7 +192,7 @@ def _source(entry: metadata.EntryPoint) -> str:
 
 
 MODELS = PluginTable[Any](
-    {"models": "hyperspan.nn.model:Model", "structures": "hyperspan.nn.scorer:Scorer"},
+    {"models": "hyperspan.nn.model:Model", "structures": "hyperspan.nn.recognizer:Scorer"},
     Addresses(
         {
             "segmental": "hyperspan.nn.segmental:SegmentalScorer",

@@ -16,8 +16,8 @@ from hyperspan.baselines.readings import read, structure_of
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import ENCODERS, MODELS, Model, Scorer, load_model, new_model, save_model
-from hyperspan.nn.compact import compact
 from hyperspan.nn.features import SPAN_TEMPLATES, TEMPLATES
+from hyperspan.nn.folders import compact
 from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.training.events import EpochFinished, TrainingEvent
 from hyperspan.training.loop import Run, Trainer, dev_scores

@@ -16,7 +16,7 @@ from hyperspan import kernels
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import load_model, new_model, save_model
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.types import Mention, Sentence
 
 SMALL = ["encoder.hidden=4", "encoder.span_hidden=4", "words.dimension=4", "characters.encoder=cnn"]

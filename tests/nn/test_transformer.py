@@ -23,7 +23,7 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import MODELS, Model, load_model, new_model, save_model
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.nn.subwords import best_windows, windows_of

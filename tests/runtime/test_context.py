@@ -16,7 +16,7 @@ from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation import evaluate_model
 from hyperspan.nn import load_model, new_model
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.decoding import first_alike
 from hyperspan.runtime.loading import load

@@ -13,7 +13,7 @@ from hyperspan import kernels, load
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import load_model, new_model, save_model
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.model import ArrayModel
 from hyperspan.structures import DiscontinuousHypergraph

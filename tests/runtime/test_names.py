@@ -11,7 +11,7 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.errors import InputError, LabelError
 from hyperspan.nn import load_model, new_model, save_model
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import CatalogEntry
 from hyperspan.runtime.loading import load

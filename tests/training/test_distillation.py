@@ -16,7 +16,7 @@ import torch
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.scores import mean_scores
 from hyperspan.training.data import Unlabelled, context_of, read_sentences, read_unlabelled

@@ -16,7 +16,7 @@ from torch import Tensor
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model, new_model, save_model
-from hyperspan.nn.compact import compact
+from hyperspan.nn.folders import compact
 from hyperspan.nn.neural import NeuralEncoder
 from hyperspan.nn.validation import validate
 from hyperspan.text.vocabulary import Vocabulary

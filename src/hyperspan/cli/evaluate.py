@@ -197,7 +197,7 @@ def _score_model(
     from hyperspan.evaluation import evaluate_model
     from hyperspan.evaluation.gold_names import gold_asked_for, without_pronouns
     from hyperspan.evaluation.models import RecognizerOptions
-    from hyperspan.runtime.labels import check_marks_names
+    from hyperspan.runtime.options import check_marks_names
 
     if selection.names:
         check_marks_names(annotator.model.names)

@@ -197,7 +197,7 @@ def compact(
     source, target = change.folders()
     require_torch("making a model compact")
     from hyperspan.nn import load_model, save_model
-    from hyperspan.nn.compact import compact as made_compact
+    from hyperspan.nn.folders import compact as made_compact
 
     whole = load_model(source)
     small = made_compact(whole, words, _kept(whole.labels, split_names(labels), split_names(drop)))

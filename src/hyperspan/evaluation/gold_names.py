@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from attrs import evolve
 
-from hyperspan.runtime.pronouns import is_pronoun
+from hyperspan.runtime.decoding import is_pronoun
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence
 
 _Annotated = TypeVar("_Annotated", Document, Sentence)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.runtime.decoding import AnyMentionSets, MentionDistribution
-from hyperspan.runtime.interface import InferenceModel
+from hyperspan.runtime.decoding import AnyMentionSets, InferenceModel, MentionDistribution
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.constraints import PartialMarks, inside
 from hyperspan.structures.mentions import AnyMention, NotSupportedError, too_large, with_parts

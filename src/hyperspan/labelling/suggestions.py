@@ -20,9 +20,8 @@ from hyperspan.errors import InputError
 from hyperspan.labelling.candidates import Candidate, Pool
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.runtime.decoding import predict
+from hyperspan.runtime.decoding import InferenceModel, predict
 from hyperspan.runtime.documents import assemble, windows
-from hyperspan.runtime.interface import InferenceModel
 from hyperspan.structures.mentions import NotSupportedError
 from hyperspan.structures.places import Places
 from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document

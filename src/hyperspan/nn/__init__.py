@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from hyperspan.plugins import ENCODERS, MODELS, imported
 
 _HOME = {
-    "INITIAL_MENTION_BIAS": "scorer",
-    "Abilities": "abilities",
+    "INITIAL_MENTION_BIAS": "recognizer",
+    "Abilities": "model",
     "Batch": "batch",
     "Encoder": "encoder",
-    "EncoderAbilities": "abilities",
+    "EncoderAbilities": "encoder",
     "Model": "model",
     "NeuralEncoder": "neural",
     "OutputLayer": "outputs",
     "Outputs": "outputs",
     "Recognizer": "recognizer",
-    "Scorer": "scorer",
+    "Scorer": "recognizer",
     "SegmentalScorer": "segmental",
     "Setting": "model",
     "Spans": "encoder",
@@ -64,15 +64,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from hyperspan.kernels.lstm import word_states
-    from hyperspan.nn.abilities import Abilities, EncoderAbilities
     from hyperspan.nn.batch import Batch, collate
-    from hyperspan.nn.encoder import Encoder, Spans
+    from hyperspan.nn.encoder import Encoder, EncoderAbilities, Spans
     from hyperspan.nn.folders import load_model, new_model, save_model
-    from hyperspan.nn.model import Model, Setting
+    from hyperspan.nn.model import Abilities, Model, Setting
     from hyperspan.nn.neural import NeuralEncoder
     from hyperspan.nn.outputs import OutputLayer, Outputs, TypeAxes, WeightColumns, WordLinear
-    from hyperspan.nn.recognizer import Recognizer
-    from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
+    from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Recognizer, Scorer
     from hyperspan.nn.segmental import SegmentalScorer
 
 

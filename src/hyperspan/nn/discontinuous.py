@@ -13,11 +13,11 @@ from torch.nn.functional import pad
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encode import BESIDE
-from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.model import Abilities
 from hyperspan.nn.outputs import Outputs
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
+from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import KINDS
 from hyperspan.structures.constraints import PartialMarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -11,11 +12,24 @@ from torch import Tensor, nn
 
 from hyperspan.config import Config, TrainingConfig
 from hyperspan.kernels.lstm import SpanLayout, span_layout
-from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.outputs import Outputs
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
+
+
+@dataclass(frozen=True)
+class EncoderAbilities:
+    """What an encoder can do."""
+
+    vectors: bool = False
+    """Whether words are vectors of `dimension` numbers."""
+    contextual: bool = False
+    """Whether the representation of a word depends on its neighbours, and that of a span on all its words."""
+    spans: bool = False
+    """Whether it also encodes spans."""
+    warm_start: bool = False
+    """Whether it can begin with what a trained encoder knows, by `prepare_from` and `copy_from`."""
 
 
 class ParameterOptions(NamedTuple):

@@ -14,9 +14,8 @@ from torch.nn.functional import embedding_bag
 from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.kernels.lstm import SpanLayout
-from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.encoder import Encoder, EncoderAbilities, Spans
 from hyperspan.nn.features import (
     OF_TAGS,
     SPAN_TEMPLATES,

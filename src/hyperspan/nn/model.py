@@ -18,12 +18,11 @@ from hyperspan.errors import InputError
 from hyperspan.kernels.choice import batch_entries
 from hyperspan.kernels.encode import InferenceOptions, check_dtype
 from hyperspan.kernels.transfer import to_device
-from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.annotation import gold_of, marks_of
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.outputs import WeightColumns
-from hyperspan.runtime.interface import InferenceModel
+from hyperspan.runtime.decoding import InferenceModel
 from hyperspan.runtime.kinds import KINDS
 from hyperspan.runtime.model import skip_margin
 from hyperspan.structures.constraints import PartialMarks
@@ -38,6 +37,31 @@ DISCONTINUOUS_BIASES = [step / 4 for step in range(17)]
 """From 0 to 4."""
 FoundAt = Callable[[Sequence[Sentence]], Callable[[float], list[MentionSet]]]
 """Sentences -> a function from a value to predictions; sentences are encoded once for all values."""
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a model, or the scorer of one, can do."""
+
+    mentions: str = "overlapping in any way"
+    """A description of the mentions that a sentence may have."""
+    spans: bool = False
+    """Whether it scores spans, so that `model.max_width` applies and long sentences need much memory."""
+    gaps: bool = False
+    """Whether it finds discontinuous mentions."""
+    vectors: bool = False
+    """Whether it needs an encoder whose words are vectors."""
+    independent_types: bool = False
+    """Whether it can learn from sentences annotated with only some of its types."""
+    conditions: bool = False
+    """Whether it can learn from any partial annotation, by summing over all sets that agree with it."""
+    calibrates: bool = False
+    """Whether each type can have its own temperature and bias."""
+    distils: bool = False
+    """Whether its distributions have a cross-entropy with those of a teacher of the same kind."""
+    large_batches: bool = False
+    """Whether scores and structure need memory linear in sentences × words × widths, so that GPU batches may be
+    large."""
 
 
 @dataclass(frozen=True)

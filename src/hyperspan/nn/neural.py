@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from hyperspan.config import Config, TrainingConfig, WordsConfig
 from hyperspan.errors import InputError
 from hyperspan.kernels.lstm import SpanLayout, word_states
-from hyperspan.nn.abilities import EncoderAbilities
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.encoder import Encoder, ParameterOptions
+from hyperspan.nn.encoder import Encoder, EncoderAbilities, ParameterOptions
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.nn.layers import CHARACTER_ENCODERS, SpanLinear, SpanLSTM, WordEmbedding
 from hyperspan.nn.outputs import Outputs, WordLinear

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from hyperspan.config import Config
-from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.model import Abilities
 from hyperspan.nn.outputs import Outputs
-from hyperspan.nn.scorer import INITIAL_MENTION_BIAS, Scorer
+from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.structures import (
     EdgeScores,
     SegmentalHypergraph,

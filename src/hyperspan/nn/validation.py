@@ -9,7 +9,7 @@ from hyperspan.config import Config, DataConfig
 from hyperspan.errors import InputError
 from hyperspan.nn.encoder import Encoder
 from hyperspan.nn.model import Model
-from hyperspan.nn.scorer import Scorer
+from hyperspan.nn.recognizer import Scorer
 from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.text.tokens import TOKENIZERS
 

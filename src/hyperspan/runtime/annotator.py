@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from attrs import evolve
 
@@ -19,17 +19,20 @@ from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError
 from hyperspan.runtime.cards import UNKNOWN, ModelCard
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
-from hyperspan.runtime.decoding import predict
+from hyperspan.runtime.decoding import InferenceModel, predict
 from hyperspan.runtime.documents import Failure, SentencePrediction, assemble, attempt, windows
 from hyperspan.runtime.domain import DomainCheck, DomainFit
-from hyperspan.runtime.labels import check_marks_names, name_labels, shown_labels
-from hyperspan.runtime.options import DecodingOptions, Threshold, decoding_options
+from hyperspan.runtime.options import (
+    DecodingOptions,
+    Threshold,
+    check_marks_names,
+    decoding_options,
+    name_labels,
+    shown_labels,
+)
 from hyperspan.text.sentences import iter_sentences, with_context
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence, trusted_document
-
-if TYPE_CHECKING:
-    from hyperspan.runtime.interface import InferenceModel
 
 WINDOW = 20_000
 """How many words are read ahead, to batch sentences of similar length."""

@@ -1,4 +1,5 @@
-"""Predict sentences in batches of similar length: decode distributions over mention sets into mentions."""
+"""Predict sentences in batches of similar length: the interface of models, with torch or without, and the decoding of
+their distributions over mention sets into mentions, with or without pronouns."""
 
 from __future__ import annotations
 
@@ -6,21 +7,90 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
+from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.runtime.documents import SentencePrediction
-from hyperspan.runtime.interface import InferenceModel
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.runtime.pronouns import leave_out_pronouns
 from hyperspan.structures.mentions import AnyMention, MentionSet, NotSupportedError, fragments_of, with_parts
 from hyperspan.structures.places import Places, rows_of_sets
+from hyperspan.text.tokens import Tokenizer
+from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence, trusted_mention
+
+
+class InferenceModel(Protocol):
+    """A trained model. What follows from its configuration and its vocabulary is said here, for all."""
+
+    config: Config
+    vocabulary: Vocabulary
+    tokenizer: Tokenizer
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of the types of its distributions."""
+        return tuple(self.vocabulary.labels)
+
+    @property
+    def max_width(self) -> int | None:
+        """c, or None for no limit."""
+        width = self.config.model.max_width
+        return None if width == "n" else width
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The labels that mark names, and the types that they are names of."""
+        return self.config.model.names
+
+    @property
+    def context(self) -> int:
+        """How many words of document context it reads before and after a sentence, if there are any."""
+        return 0
+
+    @property
+    def joins_documents(self) -> bool:
+        """Whether consecutive one-sentence documents form one text for it."""
+        return self.config.data.joined
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether it was trained with part-of-speech tags; it finds less without them."""
+        return bool(self.vocabulary.tags)
+
+    @property
+    def discontinuous(self) -> bool:
+        """Whether it finds discontinuous mentions."""
+        ...
+
+    @property
+    def batch_entries(self) -> int:
+        """The size of an inference batch: sentences × words × widths."""
+        ...
+
+    @property
+    def parameter_count(self) -> int: ...
+    def inference(self) -> AbstractContextManager[Any]:
+        """Return a context in which nothing is kept for gradients."""
+        return nullcontext()
+
+    def distribution(self, sentences: Sequence[Sentence]) -> Any:
+        """Return a :class:`MentionDistribution`; types are indices into `labels`."""
+        ...
+
+    def quick_distribution(self, sentences: Sequence[Sentence]) -> Any:
+        """The same for callers that need only the best sets or probable mentions; it may be faster."""
+        return self.distribution(sentences)
+
+    def save(self, folder: Path) -> None: ...
+
 
 AnyMentionSets = Sequence[Iterable[AnyMention]]
 """For each sentence of a batch, a collection of contiguous or discontinuous mentions."""
@@ -184,3 +254,76 @@ def first_alike(sentences: Sequence[Sentence], constraints: Mapping[int, Constra
         first.setdefault((one.tokens, one.tags, one.before, one.after, constraints.get(index)), index)
         for index, one in enumerate(sentences)
     ]
+
+
+PRONOUNS = frozenset(
+    """
+    i me mine my myself we us our ours ourself ourselves you your yours yourself yourselves thou thee thy thine thyself ye
+    he him his himself she her hers herself it its itself they them 'em ’em their theirs themself themselves
+    oneself who whom whose which what whoever whomever whosoever whomsoever whatever whatsoever whichever
+    this that these those
+    anybody anyone anything everybody everyone everything nobody none nothing somebody someone something
+    all another any both each either enough few many most neither one ones other others several some such
+    """.split()
+)
+"""Personal, possessive, reflexive, relative, interrogative, demonstrative and indefinite pronouns, in lower case."""
+_ABBREVIATIONS = frozenset({"ALL", "IT", "ME", "US", "WHO"})
+"""In capitals these are names more often than pronouns: the United States, the World Health Organization."""
+_POSSESSIVE = frozenset({"'s", "’s", "'", "’"})
+
+
+def is_pronoun(tokens: Sequence[str]) -> bool:
+    """Whether these tokens are one English pronoun, alone or with a possessive ending; capitals make no difference.
+
+    >>> is_pronoun(["She"]), is_pronoun(["everyone", "'s"]), is_pronoun(["she", "who"]), is_pronoun(["the", "zoo"])
+    (True, True, False, False)
+
+    Abbreviations in capitals are none:
+
+    >>> is_pronoun(["us"]), is_pronoun(["US"]), is_pronoun(["WHO", "'s"])
+    (True, False, False)
+    """
+    if not tokens or len(tokens) > 2 or (len(tokens) == 2 and tokens[1].lower() not in _POSSESSIVE):
+        return False
+    return tokens[0] not in _ABBREVIATIONS and tokens[0].lower() in PRONOUNS
+
+
+def leave_out_pronouns(
+    predictions: Mapping[int, SentencePrediction],
+    sentences: Sequence[Sentence],
+    required: Mapping[int, Iterable[Mention]],
+) -> dict[int, SentencePrediction]:
+    """Return the predictions, by sentence index, without pronouns; required mentions stay.
+
+    >>> she, zoo = Mention(0, 1, "person"), Mention(2, 3, "place")
+    >>> found = SentencePrediction([she, zoo], [(0.5, [she, zoo]), (0.25, [zoo])])
+    >>> left = leave_out_pronouns({0: found}, [Sentence(["She", "left", "Oz"])], {})[0]
+    >>> left.mentions == [zoo], left.sets == [(0.75, [zoo])]
+    (True, True)
+    """
+    return {
+        index: _without_pronouns(found, sentences[index].tokens, {one.span for one in required.get(index, ())})
+        for index, found in predictions.items()
+    }
+
+
+def _without_pronouns(
+    found: SentencePrediction, tokens: Sequence[str], kept: set[tuple[int, int]]
+) -> SentencePrediction:
+    def others(mentions: Iterable[Mention]) -> list[Mention]:
+        return [one for one in mentions if one.span in kept or not is_pronoun(tokens[one.start : one.end])]
+
+    return SentencePrediction(
+        others(found.mentions),
+        _merged((probability, others(mentions)) for probability, mentions in found.sets),
+        others(found.candidates),
+    )
+
+
+def _merged(sets: Iterable[tuple[float, list[Mention]]]) -> list[tuple[float, list[Mention]]]:
+    """Sets that differ in pronouns alone become one, whose probability is their sum; the most probable comes first."""
+    totals: dict[tuple[Mention, ...], float] = {}
+    for probability, mentions in sets:
+        totals[tuple(mentions)] = totals.get(tuple(mentions), 0.0) + probability
+    merged = [(min(total, 1.0), list(mentions)) for mentions, total in totals.items()]
+    return sorted(merged, key=lambda one: -one[0])

@@ -16,7 +16,7 @@ from hyperspan.config import Config
 from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
 from hyperspan.files import Target, read_regular
 from hyperspan.runtime.cards import CARD, ModelCard
-from hyperspan.runtime.labels import name_labels, shown_labels
+from hyperspan.runtime.options import name_labels, shown_labels
 
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 """The folder of the bundled models."""

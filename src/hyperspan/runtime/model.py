@@ -30,7 +30,7 @@ from hyperspan.kernels.encode import (
 )
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
-from hyperspan.runtime.interface import InferenceModel
+from hyperspan.runtime.decoding import InferenceModel
 from hyperspan.runtime.kinds import KINDS, ArrayDistribution
 from hyperspan.runtime.layers import shapes_of
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, floats, write_tensors

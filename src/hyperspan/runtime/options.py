@@ -1,4 +1,7 @@
-"""The options of decoding, checked against the labels of a model: types, thresholds, alternatives, candidates."""
+"""The options of decoding, checked against the labels of a model: types, thresholds, alternatives, candidates.
+
+Also the labels that are found, and those under which names are reported.
+"""
 
 from __future__ import annotations
 
@@ -129,3 +132,33 @@ def thresholds_by_label(threshold: Threshold) -> dict[str, float] | None:
 def _check_probability(what: str, value: object) -> None:
     if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
         raise InputError(f"{what} is {value!r}; it must be a probability above 0 and at most 1")
+
+
+NO_NAMES = (
+    "this model does not mark names, so that it cannot find names alone; leave the option names out, or use a model whose "
+    "configuration has model.names"
+)
+
+
+def shown_labels(labels: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """The labels that are found by default: all but those that mark names.
+
+    >>> shown_labels(["person", "person-name", "place"], {"person-name": "person"})
+    ('person', 'place')
+    """
+    return tuple(label for label in labels if label not in names)
+
+
+def name_labels(labels: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """The labels under which names are reported.
+
+    >>> name_labels(["person", "person-name", "place"], {"person-name": "person"})
+    ('person',)
+    """
+    return tuple(names[label] for label in labels if label in names)
+
+
+def check_marks_names(names: Mapping[str, str]) -> None:
+    """Raise an InputError if a model marks no names."""
+    if not names:
+        raise InputError(NO_NAMES)

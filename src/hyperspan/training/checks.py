@@ -9,9 +9,9 @@ from pathlib import Path
 from hyperspan.config import Config
 from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.nn import Model
-from hyperspan.nn.abilities import Abilities
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.nn.hub import check_pretrained
+from hyperspan.nn.model import Abilities
 from hyperspan.nn.validation import check_start, check_warm_start
 from hyperspan.plugins import MODELS
 from hyperspan.runtime.folders import FILES, folder_of

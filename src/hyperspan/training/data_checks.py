@@ -14,8 +14,8 @@ from hyperspan.corpora.overlaps import widest_gap, widest_later
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, counted
 from hyperspan.nn.bundled import BUNDLED
+from hyperspan.runtime.decoding import InferenceModel
 from hyperspan.runtime.folders import bundled_models
-from hyperspan.runtime.interface import InferenceModel
 from hyperspan.text.language import looks_english
 from hyperspan.types import Mention, Sentence
 

@@ -15,7 +15,7 @@ from hyperspan.errors import CardWarning, InputError, counted
 from hyperspan.files import Target
 from hyperspan.nn import Model
 from hyperspan.runtime.cards import CARD, HEADINGS, Figures, ModelCard
-from hyperspan.runtime.labels import name_labels, shown_labels
+from hyperspan.runtime.options import name_labels, shown_labels
 from hyperspan.text.profile import TextProfile
 from hyperspan.training.settings import CorpusFacts
 from hyperspan.types import Sentence
