@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, DomainWarning, InputError, MissingExtraError
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document, parts_of_span, span_group
-from hyperspan.runtime.domain import DomainTally
 from hyperspan.runtime.folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
 from hyperspan.types import Document
 
@@ -33,6 +32,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from hyperspan.runtime.annotator import Annotator
+    from hyperspan.runtime.notes import Notes
 
 STATE = "hyperspan.json"
 """The file of a saved component with the name of its bundled model, and the settings changed since it was created.
@@ -80,8 +80,7 @@ class Component(Pipe):
         self.cfg = cfg
         self.counts: Counter[str] = Counter()
         """Counts of the mentions found so far: all, unaligned, dropped and merged."""
-        self.domain = DomainTally()
-        """How many of the first texts differ from the model's training text."""
+        self._notes: Notes | None = None
         self._warned = False
         self._given = dict(cfg)
         self._source, self._loading = model, loading
@@ -116,10 +115,11 @@ class Component(Pipe):
 
     def _load(self, source: str) -> None:
         from hyperspan.runtime.loading import load
+        from hyperspan.runtime.notes import Notes
 
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
-        self._source, self._annotator, self._stamps = source, annotator, stamps
+        self._source, self._annotator, self._stamps, self._notes = source, annotator, stamps, Notes(annotator)
         for label in (*annotator.model.labels, *annotator.name_labels):
             self.vocab.strings.add(label)
 
@@ -180,14 +180,13 @@ class Component(Pipe):
 
     def _judge(self, docs: Iterable[Doc]) -> None:
         """Warn, once, if documents differ from the model's training text."""
-        if self._warned:
+        if self._warned or self._notes is None:
             return
         for doc in docs:
-            if not self.domain.is_full:
-                self.domain.add(self.annotator.domain_fit(doc.text))
-        if self.domain.note:
+            self._notes.see(doc.text)
+        if note := self._notes.domain.note:
             self._warned = True
-            warnings.warn(self.domain.note, DomainWarning, stacklevel=2)
+            warnings.warn(note, DomainWarning, stacklevel=2)
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
         """Store the found mentions in ``doc.spans``."""
