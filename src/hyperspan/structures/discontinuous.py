@@ -96,7 +96,7 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
         menus = Menus(self.scores, self.lengths, self.parts, best=best, known=self.known)
         edges = EdgeScores(self.scores.absent, self.scores.present, self.scores.extend, menus.events)
         if menus.required.any():
-            required = menus.required.any(0)
+            required = np.asarray(menus.required.any(0))
             edges = edges.given(required, np.zeros_like(required))
         found = menus, SegmentalHypergraph(edges, self.lengths)
         if is_array(self.scores.close):
