@@ -112,10 +112,9 @@ class MentionSeparators(GraphDistribution):
 
     def slot_scores(self) -> Tensor:
         device = self.scores.device
-        gap = torch.arange(self.scores.shape[1], device=device)
-        words = (torch.tensor(self.lengths, device=device)[:, None] - gap)[
-            ..., None, None
-        ]  # (B, gaps, 1, 1): those to come
+        gap = torch.arange(self.scores.shape[1], device="cpu")
+        to_come = torch.tensor(self.lengths, device="cpu")[:, None] - gap
+        words = to_come.to(device)[..., None, None]  # (B, gaps, 1, 1)
         marked = torch.arange(len(LABELS), device=device)[:, None] > 0  # (8, 1)
         goes_on = torch.from_numpy(TO_INSIDE).to(device)[:, None]
         scores = self.scores.masked_fill((words == 0) & goes_on | (words < 0) & marked, -math.inf)
