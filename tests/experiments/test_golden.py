@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from copy import deepcopy
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 from experiments.golden import models as archive
+from experiments.golden.__main__ import app
 from experiments.golden.comparison import CHANGES, RECORD, Change, Record, compare, read_changes
 from experiments.golden.entries import Entry, differences
 from experiments.golden.names import KINDS, bundled_models
+from tests.support.process import called
 
-ROOT = Path(__file__).parents[2]
+
+def golden(*arguments: str) -> CompletedProcess[str]:
+    """What `python -m experiments.golden` answers in a process of its own."""
+    return called(_golden, arguments)
 
 
-def golden(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.golden", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def _golden(arguments: tuple[str, ...]) -> None:
+    sys.argv = ["experiments.golden", *arguments]
+    app()
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,9 @@ from tests.wheel.pages import steps
 ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "scripts" / "smoke.py"
 MEGABYTES = 160
+EPOCHS = ["--set", "training.epochs=2"]
+SHORT = {"train": EPOCHS, "curve": [*EPOCHS, "--sizes", "20,40"]}
+"""What makes commands of a page end sooner; the last of an option counts."""
 pytestmark = [
     pytest.mark.xdist_group("wheel"),
     pytest.mark.skipif(
@@ -178,7 +181,7 @@ def test_page_runs_in_an_empty_folder(environment: Environment, page: str, tmp_p
             elif arguments[0] == "serve":
                 address = stack.enter_context(serving(environment, arguments, tmp_path, packages))
             else:
-                short = ["--set", "training.epochs=2"] if arguments[0] in ("train", "curve") else []
+                short = SHORT.get(arguments[0], [])
                 environment.run(program, *arguments, *short, folder=tmp_path, timeout=600, PYTHONPATH=packages)
 
 
