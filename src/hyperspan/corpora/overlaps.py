@@ -171,16 +171,17 @@ def _add_from_earlier(contiguous: Iterable[tuple[Mention, set[str]]]) -> None:
     reach, last = 0, (0, 0)  # `reach` is the last end of other spans
     ends: dict[str, int] = {}  # the last one of each label
     for mention, kinds in contiguous:
-        if mention.span == last:
+        start, end = span = mention.span
+        if span == last:
             kinds.add("same_span")
         else:
-            reach, last = max(reach, last[1]), mention.span
-        if mention.end <= reach:
+            reach, last = max(reach, last[1]), span
+        if end <= reach:
             kinds.add("inside")
-        end = ends.get(mention.label, 0)
-        if mention.start < end:
+        before = ends.get(mention.label, 0)
+        if start < before:
             kinds.add("same_type")
-        ends[mention.label] = max(end, mention.end)
+        ends[mention.label] = max(before, end)
 
 
 def _add_from_later(contiguous: Sequence[tuple[Mention, set[str]]]) -> None:
@@ -188,15 +189,16 @@ def _add_from_later(contiguous: Sequence[tuple[Mention, set[str]]]) -> None:
     least, last = inf, (inf, inf)  # `least` is the first end of other spans
     starts: dict[str, int] = {}  # the first one of each label
     for mention, kinds in reversed(contiguous):
-        if mention.span == last:
+        start, end = span = mention.span
+        if span == last:
             kinds.add("same_span")
         else:
-            least, last = min(least, last[1]), mention.span
-        if least <= mention.end:
+            least, last = min(least, last[1]), span
+        if least <= end:
             kinds.add("contains")
-        if starts.get(mention.label, inf) < mention.end:
+        if starts.get(mention.label, inf) < end:
             kinds.add("same_type")
-        starts[mention.label] = mention.start
+        starts[mention.label] = start
 
 
 def _add_crossing(contiguous: Iterable[tuple[Span, set[str]]]) -> None:
@@ -225,14 +227,16 @@ def _depths(ordered: Sequence[Mention], around: Mapping[int, Iterable[int]]) -> 
     of_span: dict[Span, int] = {}
     nearest: list[int] = []  # minus the last end of the contiguous mentions so far at depth 1, 2, … or deeper: it rises
     for index, mention in enumerate(ordered):
-        depth = 1 + max([bisect_right(nearest, -mention.end), *(depths[outer] for outer in around.get(index, ()))])
+        end = -mention.end
+        depth = 1 + bisect_right(nearest, end)
+        if index in around:
+            depth = max(depth, 1 + max(depths[outer] for outer in around[index]))
         if not mention.fragments:
-            depth = of_span.setdefault(mention.span, depth)
+            depth = level = of_span.setdefault(mention.span, depth)
             nearest += [0] * (depth - len(nearest))
-            for level in range(depth - 1, -1, -1):
-                if nearest[level] <= -mention.end:
-                    break
-                nearest[level] = -mention.end
+            while level and nearest[level - 1] > end:
+                level -= 1
+                nearest[level] = end
         depths.append(depth)
     return depths
 
@@ -257,7 +261,9 @@ def _discontinuous_pairs(ordered: Sequence[Mention]) -> Iterator[tuple[int, int,
 
 
 def _outer_first(mention: Mention) -> tuple[int, int, int, str]:
-    words = sum(end - start for start, end in mention.fragments) or mention.end - mention.start
+    words = mention.end - mention.start
+    if mention.fragments:
+        words = sum(end - start for start, end in mention.fragments)
     return mention.start, -mention.end, -words, mention.label
 
 

@@ -93,15 +93,16 @@ class Statistics:
 
     def _add_overlaps(self, mentions: list[Mention]) -> None:
         found = places(mentions)
-        kinds = Counter(kind for mention in mentions for kind in found[mention].kinds)
+        kinds = Counter([kind for mention in mentions for kind in found[mention].kinds])
         self.overlapping += kinds["any"]
         self.same_type += kinds["same_type"]
         self.same_type_and_start += kinds["same_type_and_start"]
         self.sentences_with_overlap += kinds["any"] > 0
-        self.crossing_pairs += crossing_pairs(mentions)
-        pairs = Counter(mention.parts for mention in mentions), Counter((one.parts, one.label) for one in mentions)
-        together, of_one_type = (sum(comb(times, 2) for times in counts.values()) for counts in pairs)
-        self.same_span_pairs += together - of_one_type
+        self.crossing_pairs += crossing_pairs(mentions) if kinds["crossing"] else 0
+        if kinds["same_span"]:
+            pairs = Counter(mention.parts for mention in mentions), Counter((one.parts, one.label) for one in mentions)
+            together, of_one_type = (sum(comb(times, 2) for times in counts.values()) for counts in pairs)
+            self.same_span_pairs += together - of_one_type
         self.depth = max([self.depth, *(place.depth for place in found.values())])
 
 
