@@ -80,7 +80,8 @@ class Component(Pipe):
         self.cfg = cfg
         self.counts: Counter[str] = Counter()
         """Counts of the mentions found so far: all, unaligned, dropped and merged."""
-        self._notes: Notes | None = None
+        self.notes: Notes | None = None
+        """What was seen in the documents so far; None before the model is loaded."""
         self._warned = False
         self._given = dict(cfg)
         self._source, self._loading = model, loading
@@ -119,7 +120,7 @@ class Component(Pipe):
 
         stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
-        self._source, self._annotator, self._stamps, self._notes = source, annotator, stamps, Notes(annotator)
+        self._source, self._annotator, self._stamps, self.notes = source, annotator, stamps, Notes(annotator)
         for label in (*annotator.model.labels, *annotator.name_labels):
             self.vocab.strings.add(label)
 
@@ -180,11 +181,11 @@ class Component(Pipe):
 
     def _judge(self, docs: Iterable[Doc]) -> None:
         """Warn, once, if documents differ from the model's training text."""
-        if self._warned or self._notes is None:
+        if self._warned or self.notes is None:
             return
         for doc in docs:
-            self._notes.see(doc.text)
-        if note := self._notes.domain.note:
+            self.notes.see(doc.text)
+        if note := self.notes.domain.note:
             self._warned = True
             warnings.warn(note, DomainWarning, stacklevel=2)
 
