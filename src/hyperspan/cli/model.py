@@ -22,7 +22,7 @@ from hyperspan.cli.options import (
     split_names,
 )
 from hyperspan.config import CorpusConfig
-from hyperspan.errors import InputError, counted, require_torch
+from hyperspan.errors import InputError, LabelError, counted, require_torch
 from hyperspan.files import Target
 from hyperspan.runtime.cards import CARD, README, TEXTS, Figures, ModelCard, with_section
 from hyperspan.runtime.folders import copy_model, folder_of, target_of
@@ -30,7 +30,7 @@ from hyperspan.text.profile import TextProfile
 
 if TYPE_CHECKING:
     from hyperspan.evaluation.tables import Section
-    from hyperspan.nn.explain import FeatureWeight
+    from hyperspan.nn.model import Model
     from hyperspan.nn.recognizer import Recognizer
     from hyperspan.training.calibration import CalibrationFit
 
@@ -298,7 +298,6 @@ def weights(
     """
     require_torch("explaining a model with handcrafted features")
     from hyperspan.nn import load_model
-    from hyperspan.nn.explain import feature_weights
 
     loaded = load_model(folder_of(model))
     found = list(feature_weights(loaded, split_names(labels) or None, top))
@@ -306,6 +305,41 @@ def weights(
     features = len(loaded.vocabulary.features) + len(loaded.vocabulary.span_features)
     _say(f"{loaded.config.model.kind}: {features:,} features, {parameters:,} parameters")
     reporting.show([vars(one) for one in found], lambda: _weight_sections(found))
+
+
+@dataclass(frozen=True)
+class FeatureWeight:
+    """A feature and its weight in one role for one label."""
+
+    label: str
+    role: str
+    feature: str
+    weight: float
+
+
+def feature_weights(model: Model, labels: list[str] | None = None, top: int = 10) -> Iterator[FeatureWeight]:
+    """For each label and role, the `top` features with the highest and the `top` with the lowest weights, in descending
+    order."""
+    columns = model.weight_columns()
+    if not columns:
+        raise InputError(
+            f"the model is neural (encoder.kind = {model.config.encoder.kind!r}), and its numbers have no names; "
+            "weights are those of one that was trained with encoder.kind = 'handcrafted'"
+        )
+    for label in labels or ():
+        if label not in model.labels:
+            raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(model.labels)}")
+    for weights, outputs, of_spans in columns:
+        names = model.vocabulary.span_features if of_spans else model.vocabulary.features
+        by_role = outputs.by_role(weights.detach()[1:])
+        for place, role in enumerate(outputs.roles):
+            for kind, label in enumerate(model.labels):
+                if labels is None or label in labels:
+                    own = by_role[:, place, kind]
+                    order = own.argsort(descending=True).tolist()
+                    for index in [*order[:top], *order[max(len(order) - top, top) :]]:
+                        if own[index]:
+                            yield FeatureWeight(label, role, names[index], float(own[index]))
 
 
 def _weight_sections(found: Sequence[FeatureWeight]) -> Iterator[Section]:
