@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NoReturn, TypeVar
 
 from hyperspan.corpora.archives import check_unpacked, has_member, is_archive, members_of, open_member, unpacking
+from hyperspan.corpora.file_types import GZIP, HEAD_BYTES
 from hyperspan.errors import CorpusError, InputError, SpanError
 
 T = TypeVar("T")
@@ -21,8 +22,6 @@ LEAVE_OUT = "correct the {} or leave it out, as hyperspan convert --on-error ski
 """What to do about a record that is wrong by itself."""
 MOST_SHOWN = 400
 """How long the description of a wrong record may be; of a longer one, the beginning and the end are shown."""
-HEAD = 65_536
-"""The number of bytes of a source used to detect its format."""
 LONGEST_LINE = 128 * 2**20
 """The maximum bytes of a line or a JSON record. A small archive can unpack to any size, and one must fit in memory."""
 LARGEST_TEXT, LONGEST_LINE_OF_TEXT = 512 * 2**20, 16 * 2**20
@@ -120,7 +119,7 @@ class Source:
             self.stream.rewind(keeps=True)
         try:
             with self.open() as stream:
-                return stream.read(HEAD)
+                return stream.read(HEAD_BYTES)
         finally:
             if isinstance(self.stream, _Reread):
                 self.stream.rewind(keeps=False)
@@ -135,8 +134,8 @@ class Source:
                 raw = io.BufferedReader(opened.enter_context(open_member(self.path, self.member)))  # type: ignore[arg-type]
             else:
                 raw = opened.enter_context((self.path or Path(self.name)).open("rb"))
-            buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw, HEAD)
-            if buffered.peek(2)[:2] == b"\x1f\x8b":
+            buffered = raw if hasattr(raw, "peek") else io.BufferedReader(raw, HEAD_BYTES)
+            if buffered.peek(2)[:2] == GZIP:
                 buffered = io.BufferedReader(opened.enter_context(gzip.GzipFile(fileobj=buffered)))  # type: ignore[arg-type]
             check_unpacked(self.name, buffered.peek(512))
             yield buffered

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import IO
 
 from hyperspan.corpora.archives import is_archive, members_of, open_member, unpacking
-from hyperspan.corpora.file_types import GZIP
+from hyperspan.corpora.file_types import GZIP, HEAD_BYTES
 from hyperspan.errors import CorpusError, InputError
 
 ZIP = b"PK\x03\x04"
-_HEAD = 65_536
-"""The number of bytes read to recognise the format of a file."""
 _LONGEST_LINE = 16 * 2**20
 """The maximum number of bytes of a line."""
 
@@ -27,7 +25,7 @@ def head_of(path: Path) -> bytes:
     if not path.is_file():
         raise InputError(f"{path} is not a file; name a file of word vectors or clusters")
     with opened(path) as stream:
-        head = stream.read(_HEAD)
+        head = stream.read(HEAD_BYTES)
     if not head.strip():
         raise CorpusError(f"{path}: the file is empty; check that it was downloaded completely")
     return head
