@@ -29,6 +29,10 @@ def test_card_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path) == UNKNOWN
 
 
+def test_card_is_shown_without_its_profile() -> None:
+    assert "counts" not in repr(ModelCard("zoo", profile={"counts": "x" * 50_000}))
+
+
 def test_card_that_is_missing_is_empty(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path) == UNKNOWN
 

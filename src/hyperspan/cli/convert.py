@@ -18,6 +18,7 @@ from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import Force, FormattingGroup, ReadingGroup, Seed, parse_options
 from hyperspan.cli.output import report_losses
 from hyperspan.corpora.formats import format_for
+from hyperspan.corpora.outputs import check_folder_name
 from hyperspan.corpora.splits import (
     DOCUMENT_KEYS,
     USUAL_FRACTIONS,
@@ -113,6 +114,7 @@ def convert(
     splitting.check()
     documents = reading.corpus(source, "converting")
     wanted = formatting.format_ or format_for(target, ", or name the format with --format")
+    check_folder_name(target, wanted)
     losses = formatting.write(documents, Target(target, force), wanted, reading.problems)
     reading.report()
     report_losses(losses)

@@ -143,7 +143,7 @@ def _check_task(
     data: Sequence[str], model: str | None, predictions: str | None, output: str | None, selection: SelectionGroup
 ) -> None:
     """Raise an error if the arguments do not say what to score."""
-    check_no_model("evaluate {data} --model {model}", data)
+    check_no_model("evaluate {data} --model {model}", [*data, *([predictions] if predictions else ())])
     if (model is None) == (predictions is None):
         raise InputError("it is not clear what to score; give either a model with --model, or --predictions FILE")
     if [*data, predictions].count("-") > 1:

@@ -81,6 +81,10 @@ def label(
     require("starlette", "labelling", "serve")
     require("uvicorn", "labelling", "serve")
     check_no_model("label {data} --model {model}", given, "texts.jsonl --output labelled.jsonl", least=2)
+    if output.suffix != ".jsonl":
+        raise InputError(
+            f"{output} does not end in .jsonl, but JSON Lines are written there; name it {output.stem}.jsonl"
+        )
     documents = texts.inputs(given)
     model.use_threads()
     from hyperspan.labelling.rounds import RoundSettings

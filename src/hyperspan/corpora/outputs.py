@@ -123,6 +123,17 @@ def _check_kind(output: str, format_name: str | None) -> None:
                 f"hyperspan bulk INPUT… --output {output}"
             )
         raise InputError(f"{output} is a folder, but {format_name} is written to one file; name a file on this machine")
+    check_folder_name(output, format_name)
+
+
+def check_folder_name(output: str, format_name: str | None) -> None:
+    """Raise an error if a format that is a folder of files would be written under the name of a file.
+
+    >>> check_folder_name("found.jsonl", "brat")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: found.jsonl is the name of a file, but brat is a folder of .txt and .ann files; ...
+    """
     named_as_file = not is_folder(output) and output.endswith(FILES)
     if named_as_file and (format_name in FOLDERS or output.endswith(".ann")):
         raise InputError(

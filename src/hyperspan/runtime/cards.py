@@ -67,7 +67,7 @@ class ModelCard:
     labels: Mapping[str, str] = field(default_factory=dict)
     """The meaning of each label."""
     figures: Figures = field(default_factory=Figures)
-    profile: Mapping[str, Any] = field(default_factory=dict)
+    profile: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The profile of the training text, by which texts of other domains are detected."""
 
     @classmethod
