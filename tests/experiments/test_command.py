@@ -44,8 +44,14 @@ def answer_here(*arguments: str) -> CompletedProcess[str]:
 
 def _run_module(arguments: tuple[str, ...]) -> None:
     sys.argv = [*arguments]
-    sys.modules.pop(f"{arguments[0]}.__main__", None)  # or runpy warns that it was imported already
-    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    imported = sys.modules.get(arguments[0])
+    run = arguments[0] if imported is None or not hasattr(imported, "__path__") else f"{arguments[0]}.__main__"
+    before = sys.modules.pop(run, None)  # or runpy warns that it was imported already
+    try:
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    finally:
+        if before is not None:
+            sys.modules[run] = before
 
 
 def test_experiments_have_help_of_their_own() -> None:
