@@ -230,7 +230,7 @@ def run_c(scores: Edges, lengths: Sequence[int], *, with_edges: bool = True, ope
     made = EdgeValues(*[None if array is None or not with_edges else np.empty_like(array) for array in given])
     threads = min(thread_count(), 1 + given.close.size // ENTRIES_A_THREAD)
     batch = BatchStruct.of(np.array(lengths, dtype=np.int64), given.close.shape, threads, openmp)
-    structs = ScoresStruct.of(**given._asdict()), ScoresStruct.of(**made._asdict())
+    structs = ScoresStruct.of(given), ScoresStruct.of(made)
     check_memory(call("chains", given.close, batch, structs[0], address(log_partition), structs[1]))
     return ChainResults(log_partition, made)
 
@@ -239,7 +239,7 @@ def best_c(scores: Edges, lengths: Sequence[int], leads: np.ndarray | None = Non
     """What :func:`best` gives."""
     given = _contiguous(scores)
     batch = BatchStruct.of(np.array(lengths, dtype=np.int64), given.close.shape, threads=1)
-    struct, space = ScoresStruct.of(**given._asdict()), max(sum(lengths), 1)
+    struct, space = ScoresStruct.of(given), max(sum(lengths), 1)
     while True:  # at first one mention per word: trained models find far fewer
         mentions = np.empty((space, 4), dtype=np.int32)
         found = call("best", given.close, batch, struct, address(leads), address(mentions), space)

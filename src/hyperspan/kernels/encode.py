@@ -307,7 +307,7 @@ def encode(
     made = ScoreArrays(absent, present, extend, close, None if packed.tied else branch)
     sizes = {} if parts is None else {"gaps": parts.gap.shape[2], "later": parts.last.shape[2]}
     batch = BatchStruct.of(lengths, close.shape, threads, openmp, **sizes)
-    scores = ScoresStruct.of(**made._asdict(), **({} if parts is None else parts._asdict()))
+    scores = ScoresStruct.of(made, **({} if parts is None else parts._asdict()))
     run = library.encode[options.dtype]
     if run(*map(ctypes.byref, (packed.struct, batch, struct, scores))):
         raise MemoryError(f"no memory for sentences of {longest:,} words; give fewer or shorter ones at once")

@@ -50,6 +50,10 @@ class GroupScores(NamedTuple):
     together: Any = None  # (R, c, g, g): of k < l
     within: Any = None  # (R, c, g, g): of k that ends and l that continues
 
+    def struct(self) -> ScoresStruct:
+        """Their addresses for C, where they are arrays."""
+        return ScoresStruct.of(self[:5], together=self.together, within=self.within)
+
     def rows(self, some: Any) -> GroupScores:
         """The scores of some rows."""
         return self.map(lambda values: values[some])
@@ -357,7 +361,7 @@ def _in_c(
     given = scores.map(np.ascontiguousarray)
     log_z, failed = np.zeros(len(room)), np.zeros(len(room), dtype=np.uint8)
     expected = given.map(np.zeros_like) if with_expected else GroupScores(*(None,) * 7)
-    _call("joint", given, room, openmp, address(log_z), ScoresStruct.of(**expected._asdict()), address(failed))
+    _call("joint", given, room, openmp, address(log_z), expected.struct(), address(failed))
     return given, log_z, expected, failed
 
 
@@ -375,5 +379,4 @@ def _call(name: str, given: GroupScores, room: np.ndarray, openmp: int | None, *
     types = np.arange(g, dtype=np.int32)
     threads = max(1, min(thread_count(), 1 + rows * c * 4**g // CHOICES_A_THREAD, rows))
     batch = BatchStruct.of(np.ascontiguousarray(room, dtype=np.int64), (rows, 1, c, g), threads, openmp)
-    struct = ScoresStruct.of(**given._asdict())
-    check_memory(call(name, given.close, batch, struct, address(types), g, *more))
+    check_memory(call(name, given.close, batch, given.struct(), address(types), g, *more))

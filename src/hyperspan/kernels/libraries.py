@@ -9,7 +9,7 @@ import ctypes
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -69,10 +69,12 @@ class ScoresStruct(ctypes.Structure):
     )
 
     @classmethod
-    def of(cls, **arrays: Any) -> ScoresStruct:
-        """The addresses of these arrays, which it keeps."""
-        found = cls(**{name: address(array) for name, array in arrays.items()})
-        found.kept = arrays
+    def of(cls, edges: Iterable[Any], **others: Any) -> ScoresStruct:
+        """The addresses of these arrays, which it keeps: those of edges in the order of the struct, others by name."""
+        found = cls(*map(address, edges))
+        for name, array in others.items():
+            setattr(found, name, address(array))
+        found.kept = edges, others
         return found
 
 
@@ -177,10 +179,18 @@ def address(array: Any) -> int | None:
 
 def call(name: str, like: Any, *arguments: ctypes.Structure | int | None) -> int:
     """Call a function of structures.c or joint.c for this array's numbers, with structs, addresses and sizes."""
-    function = getattr(compiled().library, f"{name}_{'float' if like.itemsize == 4 else 'double'}")
+    return _function(name, like.itemsize, tuple(map(type, arguments)))(*arguments)
+
+
+@cache
+def _function(name: str, itemsize: int, given: tuple[type, ...]) -> Any:
+    """A function of structures.c or joint.c for numbers of this size; structs are passed by reference."""
+    library = compiled().library
+    assert library is not None, "choose allows C where there is a library"
+    function = library[f"{name}_{'float' if itemsize == 4 else 'double'}"]
     function.restype = ctypes.c_int64
-    given = (ctypes.byref(one) if isinstance(one, ctypes.Structure) else ctypes.c_void_p(one) for one in arguments)
-    return function(*given)
+    function.argtypes = [ctypes.POINTER(one) if issubclass(one, ctypes.Structure) else ctypes.c_void_p for one in given]
+    return function
 
 
 def check_memory(status: int) -> None:

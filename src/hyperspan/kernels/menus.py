@@ -53,8 +53,7 @@ def run_menus(scores: Sequence[np.ndarray], lengths: Sequence[int], parts: int, 
     threads = min(thread_count(), 1 + close.size // ENTRIES_A_THREAD)
     sizes = {"gaps": gap.shape[2], "later": last.shape[2], "parts": parts}
     batch = BatchStruct.of(np.array(lengths, dtype=np.int64), close.shape, threads, **sizes)
-    names = ("close", "open", "gap", "last")
-    struct = ScoresStruct.of(**dict(zip(names, given, strict=True)))
+    struct = ScoresStruct.of((None, None, None, close), open=given[1], gap=gap, last=last)
     halves = (None, None) if shares is None else shares
     check_memory(call("menus", close, batch, struct, int(best), _MenuStruct(*map(address, (*found[:-1], *halves)))))
     return found

@@ -77,7 +77,7 @@ class SegmentalKind:
         self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
     ) -> ArrayDistribution:
         """The distribution that the scores of a batch define."""
-        return SegmentalHypergraph(EdgeScores(*scores), lengths)
+        return SegmentalHypergraph(EdgeScores.trusted(**scores._asdict()), lengths)
 
 
 class JointKind(SegmentalKind):

@@ -24,7 +24,7 @@ import numpy as np
 
 from hyperspan.kernels import chains
 from hyperspan.kernels.encode import EncoderWeights
-from hyperspan.kernels.numbers import placed, to_numpy
+from hyperspan.kernels.numbers import is_array, placed, to_numpy
 from hyperspan.structures.gaps import Menus
 from hyperspan.structures.gaps_decoding import best_mentions
 from hyperspan.structures.mentions import AnyMention, parts_of
@@ -55,10 +55,10 @@ class TypeCalibration:
     def temper(self, scores: AnyScores, *, folded: bool = False) -> AnyScores:
         """Divide scores by the temperatures; with `folded`, only `absent` and `present`, as the other scores come from
         weights that are folded."""
-        given, factors = scores.tensors(), _like(1 / self.temperatures, scores.absent)
-        names = ("absent", "present") if folded else given
+        factors = _like(1 / self.temperatures, scores.absent)
+        names = ("absent", "present") if folded else tuple(scores.tensors())
         with np.errstate(all="ignore"):  # padding holds anything
-            return scores.changed(**{name: given[name] * factors for name in names})
+            return scores.changed(**{name: getattr(scores, name) * factors for name in names})
 
     def apply(self, scores: EdgeScores[Values], lengths: Sequence[int]) -> tuple[EdgeScores[Values], np.ndarray | None]:
         """The scores of a batch with the biases, and its best mentions as rows.
@@ -119,7 +119,8 @@ class AllowedBiases(NamedTuple):
 
 def _like(values: np.ndarray, scores: Any) -> Any:
     """Values with the number type of scores and, for tensors, on their device."""
-    return placed(values.astype(to_numpy(scores[:0]).dtype, copy=False), scores)
+    dtype = scores.dtype if is_array(scores) else to_numpy(scores[:0]).dtype
+    return placed(values.astype(dtype, copy=False), scores)
 
 
 def allowed_biases(
