@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import evolve
 
 from hyperspan.errors import InputError
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
+from hyperspan.structures.places import Places
 from hyperspan.text.tokens import Tokenizer
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import Document, Sentence
 
 
 class PanicError(BaseException):
@@ -33,22 +35,54 @@ CRASHES: dict[str, BaseException] = {
 
 
 class FakeModel:
-    """All that an annotator asks of a model but for what it finds."""
+    """What an annotator asks of a model; fails on texts with a word of CRASHES."""
 
-    labels, tokenizer, max_width, context = ("first",), Tokenizer(), None, 0
+    labels, tokenizer, max_width, context, batch_entries = ("first",), Tokenizer(), None, 0, 10_000
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def inference(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def distribution(self, sentences: Sequence[Sentence]) -> FirstWords:
+        texts = [" ".join(sentence.tokens) for sentence in sentences]
+        self.asked += texts
+        for text in texts:
+            crash(text)
+        return FirstWords(sentences)
+
+    quick_distribution = distribution
+
+
+class FirstWords:
+    """A distribution in which the first word of a text is a mention, of one with "apart" with the last one."""
+
+    types = 1
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        self.sentences, self.lengths = sentences, list(map(len, sentences))
+
+    def places(self, *_: Any) -> list[Places]:
+        rows: list[tuple[int, int, int, int]] = []
+        parts: list[Any] = []
+        for number, sentence in enumerate(self.sentences):
+            if sentence.tokens and sentence.offsets[0][0] == 0:
+                last, apart = len(sentence), "apart" in sentence.tokens
+                rows.append((number, 0, last if apart else 1, 0))
+                parts.append(((0, 1), (last - 1, last)) if apart else ())
+        return [Places(np.array(rows).reshape(-1, 4), np.full(len(rows), 0.5), parts)]
 
 
 class FakeAnnotator(Annotator):
-    """Finds the first word of every text, of one with "apart" the first and the last together; refuses texts with
-    "long", and fails on texts with a word of CRASHES.
-
-    On those with "split" it does so while they are split. Words are what stands between spaces.
+    """Refuses texts with "long", and fails on those with "split" and a word of CRASHES while they are split. Words are
+    what stands between spaces.
     """
 
     def __init__(self, **options: Any) -> None:
         model: Any = FakeModel()
         super().__init__(model, **options)
-        self.asked: list[str] = []
+        self.asked: list[str] = model.asked
 
     @property
     def reads_tags(self) -> bool:
@@ -65,19 +99,6 @@ class FakeAnnotator(Annotator):
             crash(given.text)
         words = list(re.finditer("[^ ]+", given.text))
         return evolve(given, sentences=[Sentence([word[0] for word in words], offsets=[word.span() for word in words])])
-
-    def find(self, sentences: Sequence[Sentence], *_: Any) -> list[SentencePrediction]:
-        texts = [" ".join(sentence.tokens) for sentence in sentences]
-        self.asked += texts
-        for text in texts:
-            crash(text)
-        return [SentencePrediction(_first(one) if one.tokens and one.offsets[0][0] == 0 else []) for one in sentences]
-
-
-def _first(sentence: Sentence) -> list[Mention]:
-    last = len(sentence)
-    parts = ((0, 1), (last - 1, last)) if "apart" in sentence.tokens else ()
-    return [Mention(0, last if parts else 1, "first", parts, probability=0.5)]
 
 
 def crash(text: str) -> None:

@@ -255,9 +255,10 @@ class PanicError(BaseException):
 
 def test_a_panic_of_native_code_is_survived(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(None, {"small": annotator}) as one:
-        for place, name in ((annotator, "find"), (service, "iter_sentences")):
+        for place, *names in ((annotator.model, "distribution", "quick_distribution"), (service, "iter_sentences")):
             with monkeypatch.context() as patched:
-                patched.setattr(place, name, panic)
+                for name in names:
+                    patched.setattr(place, name, panic)
                 for text in ("Ada", "Ada " * 2000):  # on the event loop, and in a thread
                     response = one.post(text=text)
                     assert response.status_code == 500 and response.json()["error"]["code"] == "internal_error"

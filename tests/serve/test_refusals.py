@@ -164,7 +164,8 @@ def test_what_goes_wrong_inside_stays_there(
     def fail(*_: object) -> None:
         raise RuntimeError("a secret of /home/somebody")
 
-    monkeypatch.setattr(annotator, "find", fail)
+    for name in ("distribution", "quick_distribution"):
+        monkeypatch.setattr(annotator.model, name, fail)
     response = server.post(text="Ada")
     assert response.status_code == 500 and "inside the server" in message_of(response)
     assert "secret" not in response.text and "RuntimeError" not in response.text
