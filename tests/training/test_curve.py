@@ -70,7 +70,7 @@ def test_a_killed_curve_goes_on_where_it_was(config: Path, tmp_path: Path) -> No
 
     done = hyperspan(*map(str, given), "--keep")
     assert done.returncode == 0, done.stderr
-    assert "6 sentences, seed 1: dev" not in done.stderr and "12 sentences, seed 1: dev F1" in done.stderr
+    assert "6 sentences, seed 1" not in done.stderr and "12 sentences, seed 1 (1 of 2): dev F1" in done.stderr
     assert "(2 of 2)" in done.stderr and "F1 on dev by the size of the training corpus" in done.stdout
     assert [(run.size, run.f1) for run in read_runs(killed)] == [(run.size, run.f1) for run in whole.runs]
     assert len([event for event in read_log(log) if event["event"] == "epoch"]) == 6
