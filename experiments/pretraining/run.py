@@ -25,9 +25,9 @@ from experiments.pretraining.texts import find_texts
 from hyperspan.errors import InputError, OutputExistsError, TrainingError
 from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.text.tokens import Tokenizer
-from hyperspan.training.checkpoint import CHECKPOINT, while_there_is_room
+from hyperspan.training.loop import CHECKPOINT
 from hyperspan.training.optimiser import optimizer_tensors, restore_optimizer
-from hyperspan.training.run import choose_device
+from hyperspan.training.run import choose_device, while_there_is_room
 
 STREAM = "subwords.safetensors"
 """The subwords of the texts, so that a resumed run need not split them again."""

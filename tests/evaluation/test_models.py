@@ -12,7 +12,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, evaluate, evaluate_model
-from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, RecognizerOptions, SentenceRecognizer
+from hyperspan.evaluation.models import CANDIDATE_THRESHOLD, SentenceRecognizer
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.loading import load
 from hyperspan.text.tokens import Tokenizer
@@ -75,8 +75,8 @@ def test_evaluate_model_splits_raw_text_as_the_model_was_trained() -> None:
     """Unless another tokenizer is given."""
     annotator = load("genia")
     gold = [Document("NF-kappa B/Rel binds.", [Mention(0, 10, "protein")])]
-    for model in (annotator, RecognizerOptions(annotator)):
-        [document] = evaluate_model(model, gold, samples=0).documents
+    for pronouns in (True, False):
+        [document] = evaluate_model(annotator, gold, samples=0, pronouns=pronouns).documents
         assert document.sentences[0].tokens == ("NF", "-", "kappa", "B", "/", "Rel", "binds", ".")
     [document] = evaluate_model(annotator, gold, samples=0, tokenizer=Tokenizer("words")).documents
     assert document.sentences[0].tokens == ("NF-kappa", "B", "/", "Rel", "binds", ".")

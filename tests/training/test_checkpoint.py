@@ -13,8 +13,8 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model
 from hyperspan.runtime.tensors import read_tensors, write_tensors
-from hyperspan.training.checkpoint import CHECKPOINT, difference, fingerprint
-from hyperspan.training.loop import Run, Trainer
+from hyperspan.training.data import fingerprint
+from hyperspan.training.loop import CHECKPOINT, Run, Trainer, difference
 from hyperspan.training.loss import TrainingLoss
 
 WORDS = ("rod", "and", "cone", "cells", "divide")

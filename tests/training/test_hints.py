@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan.config import Config
+from hyperspan.training.advice import Adviser, EpochScore, RunOutcome, RunSettings, early_hints, final_hints
 from hyperspan.training.data import TrainingData
 from hyperspan.training.events import (
     DataNote,
@@ -20,7 +21,6 @@ from hyperspan.training.events import (
     TrainingEvent,
     read_log,
 )
-from hyperspan.training.hints import Adviser, EpochScore, RunOutcome, RunSettings, early_hints, final_hints
 from hyperspan.training.run import train
 from hyperspan.types import Mention, Sentence
 from tests.support.models import HARBOUR

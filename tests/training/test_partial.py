@@ -14,10 +14,9 @@ from hyperspan.config import Config, CorpusConfig
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model
-from hyperspan.training.checkpoint import fingerprint
+from hyperspan.training.advice import data_notes
 from hyperspan.training.checks import check_annotated
-from hyperspan.training.data import expected_rates, read_sentences
-from hyperspan.training.data_checks import data_notes
+from hyperspan.training.data import expected_rates, fingerprint, read_sentences
 from hyperspan.training.events import DataNote
 from hyperspan.training.loop import mention_counts
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED

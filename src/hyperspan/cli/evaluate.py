@@ -32,8 +32,7 @@ from hyperspan.runtime.folders import bundled_models
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
-    from hyperspan.evaluation import ErrorReport, Evaluated, Report
-    from hyperspan.evaluation.models import RecognizerOptions
+    from hyperspan.evaluation import ErrorReport, Report
     from hyperspan.runtime.annotator import Annotator
 
 Samples = Annotated[int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for no intervals.")]
@@ -196,7 +195,7 @@ def _score_model(
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
     from hyperspan.evaluation.gold_names import gold_asked_for, without_pronouns
-    from hyperspan.evaluation.models import RecognizerOptions
+    from hyperspan.evaluation.models import model_errors
     from hyperspan.runtime.options import check_marks_names
 
     if selection.names:
@@ -209,26 +208,26 @@ def _score_model(
     scored = ScoredLabels(scoring.labels, gold)
     labels = scored.among(known)
     _note_no_common_label(known, scored.in_gold)
-    options = RecognizerOptions(annotator, selection.names, selection.pronouns, selection.thresholds)
     with counting("scoring", "words") as add_words:
         found = evaluate_model(
-            options,
+            annotator,
             gold,
+            threshold=selection.thresholds,
             samples=scoring.samples,
             seed=scoring.seed,
             labels=labels,
             problems=reading.problems,
             on_words=add_words,
+            names=selection.names,
+            pronouns=selection.pronouns,
         )
     scored.note_others(known, found.documents)
     types = [label for label in known if labels is None or label in labels]
-    return EvaluationTask(found.report, found.documents, lambda: _model_errors(found, options, types), labels)
 
+    def errors() -> ErrorReport:
+        return model_errors(found, annotator, annotator.options(types=types, names=selection.names))
 
-def _model_errors(found: Evaluated, options: RecognizerOptions, types: Sequence[str]) -> ErrorReport:
-    from hyperspan.evaluation.models import model_errors
-
-    return model_errors(found, options.annotator, options.annotator.options(types=types, names=options.names))
+    return EvaluationTask(found.report, found.documents, errors, labels)
 
 
 def _note_no_names(gold: Iterable[Document], annotator: Annotator) -> None:

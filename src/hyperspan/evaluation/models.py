@@ -71,42 +71,6 @@ class SentenceRecognizer(Protocol):
 
 
 @dataclass(frozen=True)
-class RecognizerOptions:
-    """An annotator with options: it finds names alone, leaves out pronouns, or has thresholds of its own."""
-
-    annotator: Annotator
-    names: bool = False
-    pronouns: bool = True
-    threshold: Threshold = None
-    """The thresholds, also by label, where no other one is asked for."""
-
-    @property
-    def context(self) -> int:
-        return self.annotator.context
-
-    @property
-    def joins_documents(self) -> bool:
-        return self.annotator.joins_documents
-
-    @property
-    def reads_tags(self) -> bool:
-        return self.annotator.reads_tags
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self.annotator.tokenizer
-
-    def predictions(
-        self, sentences: Iterable[Sentence], *, threshold: float | None = None, candidates: float | None = None
-    ) -> Iterator[SentencePrediction]:
-        """What the annotator finds in each sentence under these options."""
-        wanted, names, pronouns = self.threshold if threshold is None else threshold, self.names, self.pronouns
-        return self.annotator.predictions(
-            sentences, threshold=wanted, candidates=candidates, names=names, pronouns=pronouns
-        )
-
-
-@dataclass(frozen=True)
 class Evaluated:
     """The scores of a model, the documents with its mentions, and the aligned sentences that were scored."""
 
@@ -119,20 +83,22 @@ def evaluate_model(
     model: SentenceRecognizer,
     gold: Iterable[Document],
     *,
-    threshold: float | None = None,
+    threshold: Threshold = None,
     samples: int = 1000,
     seed: int = 0,
     tokenizer: Tokenizer | None = None,
     labels: Iterable[str] | None = None,
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
+    **options: bool,
 ) -> Evaluated:
     """Recognise mentions in the texts of gold documents and score them.
 
     The model sees words and tags only. Documents without sentences are first split by the tokenizer of the model, or by
     another `tokenizer`, which does not see the gold mentions; `align` then compares by characters. With `labels`, only
     mentions with these labels are scored, for a corpus that does not annotate all labels of the model; the documents
-    keep all mentions found. `on_words` is called with the number of words of each sentence read.
+    keep all mentions found. `on_words` is called with the number of words of each sentence read. Further options go to
+    the model, such as ``pronouns=False`` to an annotator.
 
     >>> from hyperspan.runtime.documents import SentencePrediction
     >>> from hyperspan.types import Document, Mention
@@ -157,7 +123,7 @@ def evaluate_model(
             "sentence without the part-of-speech tags that the model was trained with; expect lower scores", untagged
         )
     start = time.perf_counter()
-    found = _predictions(model, blank, threshold, on_words)
+    found = _predictions(model, blank, on_words, threshold=threshold, **options)
     seconds = time.perf_counter() - start
     predicted = _with_mentions(blank, [one.mentions for one in found])
     candidates = _with_mentions(blank, [one.candidates for one in found])
@@ -182,12 +148,12 @@ def _without_mentions(document: Document, tokenizer: Tokenizer, problems: Proble
 def _predictions(
     model: SentenceRecognizer,
     documents: Sequence[Document],
-    threshold: float | None,
     on_words: Callable[[int], None] | None,
+    **options: Any,
 ) -> list[SentencePrediction]:
     """What the model finds in all sentences of the documents, with the candidates that calibration is measured on."""
     sentences, found = list(sentences_read(model, documents)), list[SentencePrediction]()
-    for one in model.predictions(sentences, threshold=threshold, candidates=CANDIDATE_THRESHOLD):
+    for one in model.predictions(sentences, candidates=CANDIDATE_THRESHOLD, **options):
         if on_words is not None:
             on_words(len(sentences[len(found)]))
         found.append(one)

@@ -20,23 +20,19 @@ from hyperspan.errors import InputError, OutputExistsError, TrainingError, count
 from hyperspan.files import Target
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
-from hyperspan.training.checkpoint import CHECKPOINT, fingerprint
 from hyperspan.training.checks import (
     check_annotated,
     check_can_start,
+    check_data,
     check_declared,
     check_files,
     check_one_process,
 )
-from hyperspan.training.data import TrainingData, read_dev, read_train, teaches
-from hyperspan.training.data_checks import check_data
+from hyperspan.training.data import TrainingData, fingerprint, read_dev, read_train, teaches
 from hyperspan.training.events import LOG, Listener, PartFinished, PartStarted, TrainingEvent, read_log
 from hyperspan.training.forecast import Forecast, forecast
-from hyperspan.training.run import (
-    as_config,
-    choose_device,
-    train,
-)
+from hyperspan.training.loop import CHECKPOINT
+from hyperspan.training.run import as_config, choose_device, train
 from hyperspan.training.settings import as_text_is_read, typical
 from hyperspan.types import Sentence
 

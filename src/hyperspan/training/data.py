@@ -232,6 +232,25 @@ def _split_blindly(document: Document, tokenizer: Tokenizer, problems: Problems)
     return evolve(document, sentences=blank.sentences)
 
 
+def fingerprint(sentences: Sequence[Sentence]) -> str:
+    """A fingerprint of sentences: words, mentions, partial annotation, order and document context."""
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        mentions = _described(sentence.mentions)
+        more: list[object] = [(sentence.before, sentence.after)] if sentence.before or sentence.after else []
+        if (scope := sentence.annotated) is not None:
+            more.append((None if scope.types is None else sorted(scope.types), scope.regions))
+        if sentence.forbidden:
+            more.append(_described(sentence.forbidden))
+        digest.update(repr((sentence.tokens, sentence.tags, mentions, *more)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _described(mentions: Iterable[Mention]) -> list[tuple[object, ...]]:
+    """What tells mentions apart, in a fixed order."""
+    return sorted((mention.start, mention.end, mention.label, *mention.fragments) for mention in mentions)
+
+
 # -- unlabelled text --------------------------------------------------------------------------------------------------
 
 

@@ -6,13 +6,15 @@ and on a CPU ends with the same bits. A large batch is computed in micro-batches
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -20,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperspan.config import Config, keys
+from hyperspan.config import Config, first_difference, keys
 from hyperspan.errors import InputError, TrainingError
 from hyperspan.evaluation.counts import Counts, Score, counts_of
 from hyperspan.kernels.transfer import is_asynchronous
@@ -29,18 +31,15 @@ from hyperspan.nn.model import Model
 from hyperspan.runtime.batches import batches_by_length, shuffled_batches, split_evenly
 from hyperspan.runtime.tensors import read_tensors, write_tensors
 from hyperspan.structures.mentions import fragments_of
-from hyperspan.training.checkpoint import (
-    CHECKPOINT,
-    difference,
-    fingerprint,
-    fingerprint_of_built,
-)
-from hyperspan.training.data import NO_TEXT, Unlabelled
+from hyperspan.training.data import NO_TEXT, Unlabelled, fingerprint
 from hyperspan.training.events import EpochFinished, Listener, RunEnded, RunStarted, StepsTaken, TrainingEvent
-from hyperspan.training.loss import MicroBatch, TrainingLoss
+from hyperspan.training.loss import MicroBatch, TrainingLoss, add_tensors
 from hyperspan.training.optimiser import NOTHING_LEARNT, LearntParameters, Optimiser, mixed_seed
 from hyperspan.types import Sentence, trusted_mention
 
+CHECKPOINT = "checkpoint.safetensors"
+"""The file in the folder of a run with all that training needs to resume as if it had never stopped. It is renamed into
+place, so a kill or a full disk leaves either the previous one or the new one."""
 CHECKPOINT_SECONDS = 600.0
 """Seconds between checkpoints within an epoch. Each epoch ends with a checkpoint, too."""
 
@@ -74,7 +73,7 @@ class Trainer:
         self.data = fingerprint([*run.train, *run.dev]) + run.unlabelled.digest + run.loss.fingerprint()
         steps = math.ceil(len(self.examples) / self.config.batch_size)
         self.optimiser = Optimiser(run.loss, steps, run.learnt)
-        self.built = fingerprint_of_built(self.model, self.model.vocabulary)
+        self.built = fingerprint_of_built(self.model)
         self.best_f1: float | None = None
         self.best_epoch, self.epoch = 0, 0
         self.stale_scores = 0
@@ -330,6 +329,26 @@ class Trainer:
     def _emit(self, event: TrainingEvent) -> None:
         for listener in self.listeners:
             listener(event)
+
+
+def difference(begun: Config, now: Config) -> str | None:
+    """The first key in which a run may not go on with another configuration than it was begun with, or None.
+
+    Of files the content is compared instead (:func:`fingerprint_of_built`), and of corpora the sentences.
+    """
+    return first_difference(begun, now, but=("live", "file", "tuned"))
+
+
+def fingerprint_of_built(model: Model) -> str:
+    """A fingerprint of the vocabulary and of the frozen tensors, which are not in a checkpoint."""
+    known = {entry.name: getattr(model.vocabulary, entry.name) for entry in fields(model.vocabulary)}
+    known["words"] = list(model.vocabulary.words)
+    # An encoder's architecture shows in its parameters; its description varies with the version of transformers.
+    known["transformer"] = known["transformer"].get("tokenizer")
+    digest = hashlib.sha256(json.dumps(known).encode())
+    learning = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    add_tensors(digest, {name: tensor for name, tensor in model.state_dict().items() if name not in learning})
+    return digest.hexdigest()
 
 
 @torch.inference_mode()

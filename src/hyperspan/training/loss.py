@@ -19,7 +19,7 @@ auxiliary loss against overfitting.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,7 +38,6 @@ from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.text.vocabulary import UNKNOWN, Vocabulary
-from hyperspan.training.checkpoint import add_tensors
 from hyperspan.types import Sentence
 
 
@@ -161,6 +160,13 @@ class Teachers:
         for teacher in self.models:
             add_tensors(digest, teacher.state_dict())
         return digest.hexdigest()
+
+
+def add_tensors(digest: hashlib._Hash, tensors: Mapping[str, Tensor]) -> None:
+    """Add the names and the bytes of tensors to a digest."""
+    for name, tensor in tensors.items():
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
 
 
 def check_labels_known(labels: Iterable[str], teachers: Sequence[Recognizer]) -> None:

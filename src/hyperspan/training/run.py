@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,20 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 
 from hyperspan.config import Config, keys
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError, counted
+from hyperspan.errors import InputError, TrainingError, counted
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.intervals import Confidence, confidence
 from hyperspan.nn import Model, load_model, save_model
 from hyperspan.nn.folders import save_config
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
-from hyperspan.training.checkpoint import settings_of, while_there_is_room
+from hyperspan.runtime.tensors import readable
+from hyperspan.training.advice import GOOD, SAMPLE, Adviser, EpochScore, RunSettings, data_notes, offset_notes
 from hyperspan.training.checks import (
     check_annotated,
     check_can_start,
+    check_data,
     check_declared,
     check_files,
     check_folder,
@@ -38,7 +43,6 @@ from hyperspan.training.data import (
     read_unlabelled,
     teaches,
 )
-from hyperspan.training.data_checks import check_data, data_notes, offset_notes
 from hyperspan.training.events import (
     LOG,
     DataNote,
@@ -50,7 +54,6 @@ from hyperspan.training.events import (
     read_log,
     require_tensorboard,
 )
-from hyperspan.training.hints import GOOD, SAMPLE, Adviser, EpochScore, RunSettings
 from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores, mention_counts
 from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.model_card import RunFacts, write_cards
@@ -147,6 +150,27 @@ def torch_settings_kept() -> Iterator[None]:
     finally:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
+
+
+@contextmanager
+def while_there_is_room(folder: Path) -> Iterator[None]:
+    """Turn a full disk into an error that explains how to resume the run."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        hint = "go on with --resume" if (folder / CHECKPOINT).is_file() else "begin again with --force"
+        raise TrainingError(
+            f"{folder} has no room for what training writes ({error.strerror}), and its files are unharmed; make room, and {hint}"
+        ) from None
+
+
+def settings_of(checkpoint: Path) -> dict[str, Any]:
+    """The values that the run of a checkpoint started with, for keys that may be "auto"."""
+    with readable(checkpoint), safe_open(checkpoint, framework="pt") as file:
+        state = json.loads((file.metadata() or {}).get("state", "{}"))
+    return Config.stored(state["config"], str(checkpoint)).values(keys("auto")) if "config" in state else {}
 
 
 def as_config(given: Config | Mapping[str, Any] | str | Path) -> Config:

@@ -26,8 +26,7 @@ from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.folders import folder_of
 from hyperspan.text.vocabulary import Vocabulary
-from hyperspan.training.checkpoint import add_tensors
-from hyperspan.training.loss import check_labels_known
+from hyperspan.training.loss import add_tensors, check_labels_known
 from hyperspan.training.optimiser import NOTHING_LEARNT, LearntParameters
 from hyperspan.types import AnnotationScope, Sentence
 
