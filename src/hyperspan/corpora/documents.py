@@ -241,6 +241,8 @@ def by_tokens(mention: Mention, offsets: Sequence[Span]) -> Mention:
         return bisect_right(offsets, span[0], key=itemgetter(1)), bisect_left(offsets, span[1], key=itemgetter(0))
 
     start, end = touched(mention.span)
+    if start < end and not mention.fragments and mention.head is None:
+        return trusted_mention(start, end, mention.label, "", mention.probability, mention.id)
     head = touched(mention.head) if mention.head else None
     head = head if head and start <= head[0] < head[1] <= end else None
     # Fragments of white space have no tokens; fragments that touch in tokens are joined.
@@ -298,8 +300,7 @@ def trimmed(mentions: Iterable[Mention], text: str, problems: Problems) -> list[
             if _has_space(mention, text) and (shorter := _shorter(mention, text)):
                 problems.note(SPACE_LEFT_OUT)
                 mention = shorter
-            parts = joined(mention.parts, text)
-            if len(parts) < len(mention.parts):
+            if len(parts := joined(mention.fragments, text)) < len(mention.fragments):
                 problems.note(PARTS_JOINED)
                 mention = evolve(mention, fragments=parts)
         kept.append(mention)

@@ -77,7 +77,8 @@ class Statistics:
         self.partial_sentences += sentence.is_partial
         self.forbidden += len(sentence.forbidden)
         self.types.update(mention.label for mention in mentions)
-        self._add_discontinuous([mention for mention in mentions if mention.fragments])
+        if parted := [mention for mention in mentions if mention.fragments]:
+            self._add_discontinuous(parted)
         self.first_widths.update(mention.parts[0][1] - mention.start for mention in mentions)
         widths = [mention.end - mention.start for mention in mentions]
         self.longer_than_6 += sum(width > LONG for width in widths)
@@ -86,24 +87,26 @@ class Statistics:
 
     def _add_discontinuous(self, mentions: list[Mention]) -> None:
         self.discontinuous += len(mentions)
-        self.sentences_with_discontinuous += bool(mentions)
+        self.sentences_with_discontinuous += 1
         self.parts.update(len(mention.parts) for mention in mentions)
         self.gaps.update(map(widest_gap, mentions))
         self.later_widths.update(map(widest_later, mentions))
 
     def _add_overlaps(self, mentions: list[Mention]) -> None:
         found = places(mentions)
+        self.depth = max([self.depth, *(place.depth for place in found.values())])
         kinds = Counter([kind for mention in mentions for kind in found[mention].kinds])
+        if not kinds["any"]:
+            return
         self.overlapping += kinds["any"]
         self.same_type += kinds["same_type"]
         self.same_type_and_start += kinds["same_type_and_start"]
-        self.sentences_with_overlap += kinds["any"] > 0
+        self.sentences_with_overlap += 1
         self.crossing_pairs += crossing_pairs(mentions) if kinds["crossing"] else 0
         if kinds["same_span"]:
             pairs = Counter(mention.parts for mention in mentions), Counter((one.parts, one.label) for one in mentions)
             together, of_one_type = (sum(comb(times, 2) for times in counts.values()) for counts in pairs)
             self.same_span_pairs += together - of_one_type
-        self.depth = max([self.depth, *(place.depth for place in found.values())])
 
 
 def statistics(documents: Iterable[Document]) -> Statistics:
