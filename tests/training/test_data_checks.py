@@ -17,8 +17,7 @@ from hyperspan.corpora.formats import write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.nn import new_model
-from hyperspan.training.advice import data_notes, offset_notes
-from hyperspan.training.checks import check_data
+from hyperspan.training.advice import check_data, data_notes, offset_notes
 from hyperspan.training.data import read_sentences
 from hyperspan.types import Mention, Sentence
 from tests.support.process import hyperspan

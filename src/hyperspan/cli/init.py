@@ -28,8 +28,7 @@ from hyperspan.corpora.statistics import CorpusSummary, printable
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.toml import to_toml
-from hyperspan.training.advice import offset_notes
-from hyperspan.training.checks import check_data
+from hyperspan.training.advice import check_data, offset_notes
 from hyperspan.training.settings import CorpusFacts, complete
 from hyperspan.types import Document
 

@@ -1,6 +1,5 @@
-"""What a run is told that does not stop it, one sentence each: notes on its data, and hints if it does not go well.
-
-A run whose dev F1 is fine gets no hint.
+"""What is said of the data and of a run, one sentence each: data that cannot be learnt from is an error, surprises are
+notes, and a run that does not go well gets hints. One whose dev F1 is fine gets none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from hyperspan.config import MOST_PARTS, Config, DiscontinuousConfig
 from hyperspan.corpora.documents import IN_NO_SENTENCE, INSIDE_TOKENS
 from hyperspan.corpora.overlaps import widest_gap, widest_later
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import counted
+from hyperspan.errors import InputError, counted
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.runtime.decoding import InferenceModel
 from hyperspan.runtime.folders import bundled_models
@@ -22,7 +21,7 @@ from hyperspan.training.events import EpochFinished, Hint, Listener, RunEnded, T
 from hyperspan.training.settings import START, can_start
 from hyperspan.types import Mention, Sentence
 
-# -- notes on the data ------------------------------------------------------------------------------------------------
+# -- the data --------------------------------------------------------------------------------------------------------
 
 FEW_SENTENCES = 5
 """With fewer training sentences, a model learns nothing that generalises."""
@@ -36,6 +35,45 @@ SHARED = 0.1
 """The share of dev that may also be in train; in common corpora it is below a twentieth."""
 WITHOUT_MENTIONS = 0.8
 """The share of training sentences without mentions above which they look unannotated."""
+
+
+def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool = False) -> None:
+    """Raise an InputError if a model of this configuration can learn nothing from the training sentences.
+
+    `finds_parts` says whether such a model finds discontinuous mentions.
+
+    >>> check_data(Config().override(["data.train=mine.jsonl"]), [Sentence(["the", "zoo"])])
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: mine.jsonl holds no mentions in its 1 sentence; name annotated sentences in data.train
+    """
+    path = config.data.train_names
+    if not train:
+        raise InputError(f"{path} holds no sentences; name annotated sentences in data.train")
+    if config.distillation.teachers:
+        return  # a student learns from its teacher, too
+    mentions = _mentions(train)
+    if not mentions:
+        raise InputError(
+            f"{path} holds no mentions in its {counted(len(train), 'sentence')}; name annotated sentences in data.train"
+        )
+    hulls = config.model.discontinuous == "hull"
+    widths = [
+        (mention.end if hulls else mention.parts[0][1]) - mention.start
+        for mention in mentions
+        if finds_parts or hulls or not mention.fragments
+    ]
+    if not widths:
+        raise InputError(
+            f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model of kind {config.model.kind} finds contiguous ones; "
+            "set model.kind = discontinuous"
+        )
+    limit = config.model.max_width
+    if isinstance(limit, int) and min(widths) > limit:
+        raise InputError(
+            f"model.max_width is {limit}, but all {counted(len(widths), 'mention')} of {path} are wider, up to "
+            f"{counted(max(widths), 'word')}; set model.max_width = {max(widths)}"
+        )
 
 
 def data_notes(model: InferenceModel, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError, OutputExistsError, counted
+from hyperspan.errors import InputError, OutputExistsError
 from hyperspan.nn import Model
 from hyperspan.nn.bundled import BUNDLED
 from hyperspan.nn.hub import check_pretrained
@@ -123,45 +123,6 @@ def check_schedule(config: Config, dev: Sequence[Sentence]) -> None:
         raise InputError(
             "training.schedule is plateau, which waits for better dev scores, but there is no dev; set data.dev, or the "
             "schedule to constant or cosine"
-        )
-
-
-def check_data(config: Config, train: Sequence[Sentence], *, finds_parts: bool = False) -> None:
-    """Raise an InputError if a model of this configuration can learn nothing from the training sentences.
-
-    `finds_parts` says whether such a model finds discontinuous mentions.
-
-    >>> check_data(Config().override(["data.train=mine.jsonl"]), [Sentence(["the", "zoo"])])
-    Traceback (most recent call last):
-    ...
-    hyperspan.errors.InputError: mine.jsonl holds no mentions in its 1 sentence; name annotated sentences in data.train
-    """
-    path = config.data.train_names
-    if not train:
-        raise InputError(f"{path} holds no sentences; name annotated sentences in data.train")
-    if config.distillation.teachers:
-        return  # a student learns from its teacher, too
-    mentions = [mention for sentence in train for mention in sentence.mentions]
-    if not mentions:
-        raise InputError(
-            f"{path} holds no mentions in its {counted(len(train), 'sentence')}; name annotated sentences in data.train"
-        )
-    hulls = config.model.discontinuous == "hull"
-    widths = [
-        (mention.end if hulls else mention.parts[0][1]) - mention.start
-        for mention in mentions
-        if finds_parts or hulls or not mention.fragments
-    ]
-    if not widths:
-        raise InputError(
-            f"{path} holds only discontinuous mentions ({len(mentions):,}), but a model of kind {config.model.kind} finds contiguous ones; "
-            "set model.kind = discontinuous"
-        )
-    limit = config.model.max_width
-    if isinstance(limit, int) and min(widths) > limit:
-        raise InputError(
-            f"model.max_width is {limit}, but all {counted(len(widths), 'mention')} of {path} are wider, up to "
-            f"{counted(max(widths), 'word')}; set model.max_width = {max(widths)}"
         )
 
 

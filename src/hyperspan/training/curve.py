@@ -20,10 +20,10 @@ from hyperspan.errors import InputError, OutputExistsError, TrainingError, count
 from hyperspan.files import Target
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
+from hyperspan.training.advice import check_data
 from hyperspan.training.checks import (
     check_annotated,
     check_can_start,
-    check_data,
     check_declared,
     check_files,
     check_one_process,

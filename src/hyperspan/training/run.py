@@ -23,11 +23,19 @@ from hyperspan.nn.folders import save_config
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
 from hyperspan.runtime.tensors import readable
-from hyperspan.training.advice import GOOD, SAMPLE, Adviser, EpochScore, RunSettings, data_notes, offset_notes
+from hyperspan.training.advice import (
+    GOOD,
+    SAMPLE,
+    Adviser,
+    EpochScore,
+    RunSettings,
+    check_data,
+    data_notes,
+    offset_notes,
+)
 from hyperspan.training.checks import (
     check_annotated,
     check_can_start,
-    check_data,
     check_declared,
     check_files,
     check_folder,
