@@ -24,7 +24,7 @@ from hyperspan.structures.mentions import AnyMention, MentionSet, NotSupportedEr
 from hyperspan.structures.places import Places, rows_of_sets
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary
-from hyperspan.types import Mention, Sentence, trusted_mention
+from hyperspan.types import MENTION_ORDER, Mention, Sentence, trusted_mention
 
 
 class InferenceModel(Protocol):
@@ -151,8 +151,8 @@ def decode(
     if options.top_k:
         for prediction, ranked in zip(predictions, distribution.topk(options.top_k), strict=True):
             for mentions, log_probability in ranked:
-                named = sorted(Mention(*one[:2], names[one[2]], fragments_of(one)) for one in mentions)
-                prediction.sets.append((math.exp(log_probability), named))
+                named = [trusted_mention(*one[:2], names[one[2]], fragments=fragments_of(one)) for one in mentions]
+                prediction.sets.append((math.exp(log_probability), sorted(named, key=MENTION_ORDER)))
     return predictions
 
 
