@@ -25,6 +25,7 @@ def test_info_says_what_runs_and_what_is_installed() -> None:
     assert shown.returncode == 0 and not shown.stderr
     for word in (f"hyperspan {__version__}", "kernels", "word_lstm", "genia", "protein", "transformers"):
         assert word in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) < 80
 
 
 def test_files_that_a_configuration_misses_are_named_at_once(tmp_path: Path) -> None:

@@ -35,3 +35,10 @@ def test_suggest_reads_standard_input_within_a_budget(tmp_path: Path) -> None:
     write_corpus([Document("Ada left.", id="a"), Document("Oz slept.", id="b")], tmp_path / "two.jsonl")
     result = hyperspan("suggest", "two.jsonl", "-m", "genia", "--unit", "document", cwd=tmp_path)
     assert {json.loads(line)["id"] for line in result.stdout.splitlines()} == {"a", "b"}
+
+
+def test_one_word_is_a_mistyped_name(tmp_path: Path) -> None:
+    for command in (["suggest", "nofile"], ["label", "nofile", "-o", "found.jsonl", "--no-browser"]):
+        refused = hyperspan(*command, "-m", "genia", cwd=tmp_path)
+        assert refused.returncode == 2 and refused.stdout == ""
+        assert refused.stderr == "hyperspan: nofile does not exist; name a file or a folder with texts\n"

@@ -65,6 +65,8 @@ def test_models_that_cannot_be_served(tmp_path: Path) -> None:
     with running(Settings(models=(f"{tmp_path}/small",)), {}, ready=False) as one:
         until(lambda: one.service.failure is not None)
         assert isinstance(one.service.failure, InputError)
+    with pytest.raises(InputError, match="holds no model"):  # before the server has an address
+        Service(Settings(models=(str(tmp_path),)))
 
 
 def test_it_is_not_ready_while_models_are_loaded(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:

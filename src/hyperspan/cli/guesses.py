@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from hyperspan.corpora.inputs import exists
 from hyperspan.errors import InputError
 from hyperspan.runtime.folders import is_model
 
@@ -104,3 +105,9 @@ def check_no_model(line: str, data: Sequence[str], example: str = "test.data", l
     if named is not None:
         others = shlex.join(name for name in data if name != named) or example
         raise InputError(f"{named} is a model; write: hyperspan {line.format(data=others, model=named)}")
+
+
+def check_not_one_word(given: Sequence[str]) -> None:
+    """Raise an error for one word in place of texts: there is nothing to choose, so it is a mistyped name."""
+    if len(given) == 1 and given[0].isascii() and len(given[0].split()) == 1 and given[0] != "-" and not exists(given[0]):
+        raise InputError(f"{given[0][:100]} does not exist; name a file or a folder with texts")

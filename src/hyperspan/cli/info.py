@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -85,16 +86,21 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
     for model in found["models"]:
         name = f"{model['name']}{' *' if model['default'] else ''}"
         if model["error"]:
-            yield f"  {name:<14} {model['error']}"
+            yield _filled(f"  {name:<14} ", model["error"])
             continue
         score = f", F1 {model['figures']['test']:.1f}" if model["figures"]["test"] else ""
         yield f"  {name:<14} {model['domain']}{score}, {model['bytes'] / 1e6:.1f} MB"
-        yield f"  {'':<14} {', '.join(model['labels'])}"
+        yield _filled(" " * 17, ", ".join(model["labels"]))
+
+
+def _filled(start: str, text: str) -> str:
+    """Lines for a usual terminal, in which the text goes on below itself."""
+    return fill(text, 79, initial_indent=start, subsequent_indent=" " * len(start), break_on_hyphens=False)
 
 
 def _kernel_lines(found: dict[str, Any]) -> Iterator[str]:
     if "error" in found:
-        yield f"  {found['error']}"
+        yield _filled("  ", found["error"])
         return
     if found["forced"]:
         yield f"  allowed beside the reference: {', '.join(found['forced'])}"
@@ -107,7 +113,7 @@ def _kernel_lines(found: dict[str, Any]) -> Iterator[str]:
         )
         for name, choice in computations.items():
             others = "; ".join(f"{other} {why}" for other, why in choice["others"].items())
-            yield f"    {name:<14} {choice['runs']:<10} ({others})"
+            yield _filled(f"    {name:<14} {choice['runs']:<10} ", f"({others})")
 
 
 def _kernels() -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hyperspan.cli.guesses import check_no_model
+from hyperspan.cli.guesses import check_no_model, check_not_one_word
 from hyperspan.cli.options import ModelGroup, Overrides, TextsGroup, output_option, split_names
 from hyperspan.cli.output import counting
 from hyperspan.errors import InputError, counted, require
@@ -81,6 +81,7 @@ def label(
     require("starlette", "labelling", "serve")
     require("uvicorn", "labelling", "serve")
     check_no_model("label {data} --model {model}", given, "texts.jsonl --output labelled.jsonl", least=2)
+    check_not_one_word(given)
     if output.suffix != ".jsonl":
         raise InputError(
             f"{output} does not end in .jsonl, but JSON Lines are written there; name it {output.stem}.jsonl"

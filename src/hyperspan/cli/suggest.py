@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hyperspan.cli.guesses import check_no_model
+from hyperspan.cli.guesses import check_no_model, check_not_one_word
 from hyperspan.cli.options import ModelGroup, OutputGroup, Seed, TextsGroup
 from hyperspan.cli.output import counting
 from hyperspan.corpora.documents import with_sentences
@@ -58,6 +58,7 @@ def suggest(
     Example: hyperspan suggest abstracts.jsonl --model genia --budget-words 5000 -o next.jsonl
     """
     check_no_model("suggest {data} --model {model}", given or (), "texts.jsonl", least=2)
+    check_not_one_word(given or ())
     documents, problems = texts.inputs(given or []), texts.problems
     from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
 

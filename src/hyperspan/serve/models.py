@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import DEFAULT_MODEL, bundled_models, folder_of
@@ -66,6 +67,7 @@ def places(models: Iterable[str]) -> dict[str, Path]:
         name = name or (folder.name if folder.name else folder.resolve().name)
         if name in found:
             raise InputError(f"two models are called {name!r}; give one of them another name, as in other={path}")
+        Config.of_model(folder)  # an error now for what is no model, not when the server has its address
         found[name] = folder
     if not found:
         raise InputError("there is no model to serve; name one with --model")
