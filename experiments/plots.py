@@ -95,7 +95,7 @@ def _write_labels(figure: Figure, panel: Axes, places: Mapping[str, tuple[float,
 
 
 def _figure(width: float, height: float) -> Figure:
-    require("matplotlib", "drawing the table", "plots")
+    require("plots", "drawing the table", "matplotlib")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=150, layout="constrained")

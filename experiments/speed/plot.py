@@ -84,7 +84,7 @@ def draw(axes: Axes, width: str, bars: Sequence[Bar], limit: float) -> None:
 
 def plot(files: Sequence[dict[str, Any]], output: Path) -> None:
     """A picture with a panel for each maximal width."""
-    require("matplotlib", "drawing speeds", "plots")
+    require("plots", "drawing speeds", "matplotlib")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine

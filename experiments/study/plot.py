@@ -36,7 +36,7 @@ def points_of(results: Results, system: str) -> Points:
 
 def draw_curves(found: Mapping[str, Results], target: Path) -> None:
     """A PNG with a panel for each corpus: a line through the means of each system, a point for each seed."""
-    require("matplotlib", "drawing learning curves", "plots")
+    require("plots", "drawing learning curves", "matplotlib")
     from matplotlib.figure import Figure
 
     corpora = [corpus for corpus in TITLES if any(points_of(found.get(corpus, {}), system) for system in NAMES)]

@@ -120,20 +120,34 @@ def is_installed(module: str) -> bool:
         return False
 
 
-def require(module: str, purpose: str, extra: str) -> None:
-    """Raise :class:`MissingExtraError` unless the module of an extra is installed. Call it before long work."""
-    if not is_installed(module):
+EXTRAS = {
+    "parquet": ("pyarrow",),
+    "pictures": ("cairosvg",),
+    "plots": ("matplotlib", "tensorboard"),
+    "ray": ("pyarrow", "ray"),
+    "serve": ("prometheus_client", "pydantic", "starlette", "uvicorn"),
+    "spacy": ("spacy",),
+    "train": ("torch",),
+    "transformers": ("torch", "transformers"),
+}
+"""The modules that each extra installs."""
+
+
+def require(extra: str, purpose: str, *modules: str) -> None:
+    """Raise :class:`MissingExtraError` unless these modules of an extra, by default all, are installed. Call it before
+    long work."""
+    if not all(map(is_installed, modules or EXTRAS[extra])):
         raise MissingExtraError(purpose, extra)
 
 
 def require_torch(purpose: str) -> None:
     """Raise :class:`MissingExtraError` unless torch is installed. Call it before anything that imports torch."""
-    require("torch", purpose, "train")
+    require("train", purpose)
 
 
 def require_plots(purpose: str) -> None:
     """Raise :class:`MissingExtraError` unless matplotlib is installed. Call it before long work that ends in a plot."""
-    require("matplotlib", purpose, "plots")
+    require("plots", purpose, "matplotlib")
 
 
 class KernelWarning(RuntimeWarning):

@@ -81,7 +81,8 @@ class Target:
 
     def check(self) -> None:
         """Raise now the errors that writing a file would raise later."""
-        _check_free(self.path, self.force)
+        if self.name != "-":
+            _check_free(self.path, self.force)
 
     @contextmanager
     def open_binary(self) -> Iterator[IO[bytes]]:

@@ -12,7 +12,7 @@ import pytest
 
 from experiments import CONFIGS
 from hyperspan import __version__
-from hyperspan.cli.info import EXTRAS
+from hyperspan.errors import EXTRAS
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.runtime.folders import DEFAULT_MODEL, PRETRAINED
 from tests.support.process import call, hyperspan

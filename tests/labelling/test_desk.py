@@ -11,10 +11,10 @@ import pytest
 from hyperspan.errors import InputError
 from hyperspan.labelling import rounds
 from hyperspan.labelling import views as desks
-from hyperspan.labelling.drafts import NO_DRAFT, Draft
 from hyperspan.labelling.rounds import RoundSettings, RoundState, TrainingRounds
 from hyperspan.labelling.texts import QueueItem
 from hyperspan.labelling.views import LabellingDesk
+from hyperspan.runtime.documents import SentencePrediction
 from tests.labelling.test_session import opened
 
 
@@ -25,9 +25,9 @@ class CountingDrafter:
         self.annotator: Any = type("NoModel", (), {"context": 0})
         self.drafted: list[str] = []
 
-    def draft(self, item: QueueItem, *_: Any) -> Draft:
+    def draft(self, item: QueueItem, *_: Any) -> SentencePrediction:
         self.drafted.append(item.id)
-        return NO_DRAFT
+        return SentencePrediction()
 
 
 def test_desk_keeps_the_drafts_that_were_shown_most_recently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def test_discontinuous_mentions_that_are_given_are_drafts_and_move_with_their_pa
     rod, left = (Mention(start, start + 4, "CELL", [(start, start + 1), (start + 3, start + 4)]) for start in (126, 1))
     item = item_of(document_of([words.with_mentions([rod, left])]), keep=True)
     given = Drafter("parted", Annotator(coordination_model(), max_spans=150), offers_given=True)
-    assert given.draft(item, ["CELL"], set(), set()).mentions == (left, rod)  # the sentence is read in parts
+    assert given.draft(item, ["CELL"], set(), set()).mentions == [left, rod]  # the sentence is read in parts
     assert not given.draft(item, ["CELL"], {left}, {rod}).mentions
 
 
@@ -101,7 +101,7 @@ def test_mentions_that_are_impossible_together_leave_a_draft() -> None:
 def test_sentences_that_are_too_long_and_those_with_hundreds_of_mentions() -> None:
     annotator = Annotator(small_model())
     short = Annotator(small_model(), max_spans=25)
-    assert Drafter("small", short).draft(item_of(TEXT), LABELS, set(), set()).mentions == ()
+    assert Drafter("small", short).draft(item_of(TEXT), LABELS, set(), set()).mentions == []
     words = Sentence(["Ada", "saw", "the", "zoo"] * 500)
     [long] = LabellingTexts([document_of([words])]).items(0)
     first = Drafter("small", annotator).draft(long, LABELS, set(), {Mention(1996, 1997, "person")})

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
-from hyperspan.labelling.candidates import ALIKE, KEPT, Candidate, PairIndex, Pool, similarity, word_pairs
-from hyperspan.labelling.suggestions import CRITERIA, OVERHEAD, Suggestion, measure, rank
+from hyperspan.labelling.candidates import ALIKE, KEPT, PairIndex, Pool, Suggestion, similarity, word_pairs
+from hyperspan.labelling.suggestions import CRITERIA, OVERHEAD, measure, rank
 from hyperspan.nn import load_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import PRETRAINED
@@ -32,11 +32,11 @@ def genia() -> Annotator:
     return load("genia")
 
 
-def candidate(number: int, words: list[str], score: float) -> Candidate:
-    return Candidate(number, 0, score, len(words), document_of([Sentence(words)]))
+def candidate(number: int, words: list[str], score: float) -> Suggestion:
+    return Suggestion(number, 0, score, len(words), document_of([Sentence(words)]))
 
 
-def pool_of(offered: list[tuple[list[str], int]], **limits: float | None) -> list[Candidate]:
+def pool_of(offered: list[tuple[list[str], int]], **limits: float | None) -> list[Suggestion]:
     pool = Pool(**limits)  # type: ignore[arg-type]
     for number, (words, score) in enumerate(offered):
         if pool.admits(score, len(words)):

@@ -85,7 +85,7 @@ def find_inputs(given: Sequence[str], kind: Kind | None = None, output: str = ""
             f"{', '.join(given)} holds no files that end in {', '.join(SUFFIXES)}; name a folder that does, or the files"
         )
     if any(file.kind == "parquet" for file in found.values()):
-        require("pyarrow", "reading Parquet", "parquet")
+        require("parquet", "reading Parquet")
     return list(found.values()), left_out
 
 
@@ -217,7 +217,7 @@ def remote(url: str) -> tuple[Any, str]:
 def _filesystem(scheme: str, host: str, query: str) -> tuple[Any, str]:
     """One filesystem per host and process: some query the network for credentials."""
     url = f"{scheme}://{host}/" + (f"?{query}" if query else "")
-    require("pyarrow", f"reading and writing {scheme}://", "parquet")
+    require("parquet", f"reading and writing {scheme}://")
     from pyarrow.fs import FileSystem
 
     try:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from hyperspan.bulk.inputs import opened
 from hyperspan.corpora.json_records import json_bytes
-from hyperspan.corpora.results import metadata_record
+from hyperspan.corpora.results import mention_record, metadata_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.types import MENTION_ORDER, Document, Mention
@@ -43,17 +43,7 @@ ROWS, CHARACTERS = 1_000, 8_000_000
 
 def mention_rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
     """The mentions as in the column `mentions`, sorted."""
-    return [
-        {
-            "start": m.start,
-            "end": m.end,
-            "label": m.label,
-            "text": m.text,
-            "probability": m.probability,
-            "fragments": m.fragments or None,
-        }
-        for m in sorted(mentions, key=MENTION_ORDER)
-    ]
+    return [mention_record(mention, MENTION.names) for mention in sorted(mentions, key=MENTION_ORDER)]
 
 
 @contextmanager

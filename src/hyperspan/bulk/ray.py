@@ -114,7 +114,7 @@ class RayTasks:
     count = 1
 
     def __init__(self, workers: int | None = None, address: str | None = None, device: str = "cpu"):
-        require("ray", "the engine ray", "ray")
+        require("ray", "the engine ray")
         if workers is not None and workers < 1:
             raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")
         self.workers, self.worker_device = workers, device

@@ -55,7 +55,7 @@ def annotate_dataset(
         found = annotate_dataset(ray.data.read_parquet("s3://bucket/abstracts/"), "genia", text_column="abstract")
         found.write_parquet("s3://bucket/mentions/")
     """
-    require("ray", "annotating a dataset of Ray", "ray")
+    require("ray", "annotating a dataset of Ray")
     import ray
     from ray.data import ActorPoolStrategy
 

@@ -6,7 +6,7 @@ import json
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,8 +16,7 @@ from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.plan import Shard, ShardLimits, with_all_fields
 from hyperspan.bulk.records import DocumentRecord, Rejected, read_piece
-from hyperspan.corpora.json_records import json_bytes
-from hyperspan.corpora.jsonl import document_record
+from hyperspan.corpora.jsonl import document_line
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, JobError, require
 from hyperspan.runtime.notes import Notes
@@ -59,7 +58,7 @@ class JobSettings:
         if self.kind not in (None, *get_args(Kind)):
             raise InputError(f"inputs cannot be read as {self.kind!r}; choose one of {', '.join(get_args(Kind))}")
         if self.format == "parquet":
-            require("pyarrow", "writing Parquet", "parquet")
+            require("parquet", "writing Parquet")
 
     @property
     def annotator_options(self) -> dict[str, Any]:
@@ -103,7 +102,7 @@ class ShardResult:
                 raise TypeError(f"expected whole numbers and a reason, got {value!r:.80} as {name}")
         return done
 
-    def write(self, write: Callable[[Document], None], record: DocumentRecord | Rejected) -> Rejected | None:
+    def write(self, write: Callable[[Document], Any], record: DocumentRecord | Rejected) -> Rejected | None:
         """Write a document, or return why it cannot be written."""
         if isinstance(record, DocumentRecord):
             try:
@@ -212,22 +211,13 @@ def _check_gpu() -> None:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def jsonl_to(stream: IO[bytes]) -> Iterator[Callable[[Document], None]]:
-    """A function that writes documents to a stream as hyperspan's JSON Lines."""
-
-    def write(document: Document) -> None:
-        stream.write(json_bytes(document_record(document)) + b"\n")
-
-    yield write
-
-
-def _writer(stream: IO[bytes], format_name: OutputFormat) -> AbstractContextManager[Callable[[Document], None]]:
+def _writer(stream: IO[bytes], format_name: OutputFormat) -> AbstractContextManager[Callable[[Document], Any]]:
+    """A function that writes documents to a stream."""
     if format_name == "parquet":
         from hyperspan.bulk.parquet import parquet_to
 
         return parquet_to(stream)
-    return jsonl_to(stream)
+    return nullcontext(lambda document: stream.write(document_line(document)))
 
 
 def _rejected_line(rejected: Rejected) -> bytes:

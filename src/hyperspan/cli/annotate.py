@@ -24,7 +24,7 @@ from hyperspan.cli.options import (
     TopK,
     parse_mention,
 )
-from hyperspan.cli.output import counting, report_losses
+from hyperspan.cli.output import counting, report_losses, say
 from hyperspan.corpora.inputs import exists
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.outputs import choose_output, needs_sentences
@@ -80,7 +80,7 @@ def annotate(
     check_no_model("annotate {data} --model {model}", inputs, "report.txt", least=2)
     format_name = choose_output(output.output, _format(formatting, json_), inputs)
     documents = texts.inputs(inputs)
-    thresholds = selection.thresholds
+    chosen = selection.options
     constraints = Constraints(_mentions(require, "--require"), _mentions(forbid, "--forbid"))
     annotator = model.load()
     notes, files = Notes(annotator), _files_by_id(inputs)
@@ -90,24 +90,14 @@ def annotate(
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
         found = annotator.pipe(
             [(_only(documents), constraints)] if constraints else documents,
-            threshold=thresholds,
-            types=selection.types,
+            **chosen,
             top_k=top_k,
-            names=selection.names,
-            pronouns=selection.pronouns,
             keep_sentences=needs_sentences(format_name),
             on_error=failures.add,
             on_words=add_words,
         )
         known = len(constraints.require | constraints.forbid)
-        about = provenance(
-            model.model,
-            thresholds,
-            selection.types or (),
-            known,
-            names=selection.names,
-            pronouns=selection.pronouns,
-        )
+        about = provenance(model.model, constraints=known, **chosen)
         labels = annotator.name_labels if selection.names else annotator.labels
         page = PageOptions(_title(inputs), labels, about)
         losses = _write(failures.without(found), format_name, output.target, page, formatting, texts.problems)
@@ -115,10 +105,10 @@ def annotate(
     if losses is not None:
         report_losses(losses)
     for note in notes.lines:
-        print(f"hyperspan: note: {note}", file=sys.stderr)
+        say(f"note: {note}")
     if output.output != "-":
         written = failures.mentions if losses is None else losses.written
-        print(f"hyperspan: wrote {counted(written, 'mention')} as {format_name} to {output.output}", file=sys.stderr)
+        say(f"wrote {counted(written, 'mention')} as {format_name} to {output.output}")
     failures.check()
 
 

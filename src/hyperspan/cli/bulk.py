@@ -18,6 +18,7 @@ from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ColumnGroup, ModelGroup, SelectionGroup, TopK, output_option
+from hyperspan.cli.output import say
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
 from hyperspan.progress import print_every_minute
@@ -72,7 +73,7 @@ def bulk(
     if not 0 < shard_megabytes < math.inf:
         raise InputError(f"--shard-megabytes is {shard_megabytes:g}; give a number above 0")
     check_no_model("bulk {data} --model {model}", inputs, "texts.jsonl --output found")
-    thresholds, named = selection.thresholds, columns.columns or Columns()
+    chosen, named = selection.options, columns.columns or Columns()
     model.use_threads()
     try:
         with _shown() as on_progress, redirect_stdout(sys.stderr):  # Ray prints what has died
@@ -80,11 +81,8 @@ def bulk(
                 inputs,
                 output,
                 model=model.model,
-                threshold=thresholds,
-                types=selection.types,
+                **chosen,
                 top_k=top_k,
-                names=selection.names,
-                pronouns=selection.pronouns,
                 format=format_,
                 kind=from_,
                 text_column=named.text,
@@ -100,10 +98,10 @@ def bulk(
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
-        print("hyperspan: stopped; finished shards are kept, and the same command goes on", file=sys.stderr)
+        say("stopped; finished shards are kept, and the same command goes on")
         raise
     for line in _lines(summary, output):
-        print(f"hyperspan: {line}", file=sys.stderr)
+        say(line)
 
 
 def _lines(summary: JobSummary, output: str) -> Iterator[str]:

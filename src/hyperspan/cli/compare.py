@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from hyperspan.cli.evaluate import check_error_file, write_error_file
 from hyperspan.cli.options import Force, ReadingGroup, ReportingGroup, Seed
+from hyperspan.cli.output import say
 from hyperspan.errors import InputError
 from hyperspan.runtime.folders import is_model
 from hyperspan.types import Document
@@ -57,7 +57,7 @@ def compare(
     names = (Path(a).name, Path(b).name) if Path(a).name != Path(b).name else (a, b)
     corpora = reading.corpus(a), reading.corpus(b)
     if gold is None:
-        _say(f"{a} and {b} are two annotators; to compare systems, name a gold corpus with --gold")
+        say(f"{a} and {b} are two annotators; to compare systems, name a gold corpus with --gold")
         _compare_annotators(*corpora, names, reading, reporting)
         return
     from hyperspan.evaluation import align
@@ -66,7 +66,7 @@ def compare(
     from hyperspan.evaluation.tables import comparison_sections
 
     truth = reading.corpus(gold)
-    _say(f"{a} and {b} are two systems, compared on {gold}")
+    say(f"{a} and {b} are two systems, compared on {gold}")
     aligned = align(truth, *corpora, problems=reading.problems)
     found = test(aligned.gold, *aligned.systems, rounds=samples, seed=seed)
     if errors is not None:
@@ -89,7 +89,3 @@ def _compare_annotators(
     found = agreement(a, b, reading.problems)
     reporting.show(found.to_dict(), lambda: agreement_sections(found, *names))
     reading.report()
-
-
-def _say(mode: str) -> None:
-    print(f"hyperspan: {mode}", file=sys.stderr)

@@ -5,18 +5,15 @@ Losses of a format are reported.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import Force, FormattingGroup, ReadingGroup, Seed, parse_options
-from hyperspan.cli.output import report_losses
+from hyperspan.cli.output import report_losses, say
 from hyperspan.corpora.formats import format_for
 from hyperspan.corpora.outputs import check_folder_name
 from hyperspan.corpora.splits import (
@@ -33,6 +30,9 @@ from hyperspan.corpora.splits import (
 from hyperspan.corpora.statistics import printable
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
+
+if TYPE_CHECKING:
+    from hyperspan.evaluation.tables import Section
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def convert(
     losses = formatting.write(documents, Target(target, force), wanted, reading.problems)
     reading.report()
     report_losses(losses)
-    print(f"hyperspan: wrote {counted(losses.written, 'mention')} as {wanted} to {target}", file=sys.stderr)
+    say(f"wrote {counted(losses.written, 'mention')} as {wanted} to {target}")
 
 
 def _split(
@@ -167,28 +167,27 @@ def parse_fractions(fractions: str) -> Fractions:
 
 def print_split(found: Split, files: PartFiles) -> None:
     """Print on standard error the documents, sentences and mentions of each part, and its path."""
-    width = None if sys.stderr.isatty() else max(80, 40 + 12 * len(found.parts))
-    Console(stderr=True, width=width, markup=False, emoji=False).print(_table(found.parts))
+    from hyperspan.evaluation.tables import print_sections
+
+    print_sections([_section(found.parts)], on_stderr=True)
     for note in found.notes:
-        print(f"hyperspan: {note}", file=sys.stderr)
+        say(note)
     if files.format != found.format:
-        print(f"hyperspan: read as {found.format}, written as {files.format}", file=sys.stderr)
-    print(f"hyperspan: wrote {', '.join(str(files.path(part)) for part in found.parts)}", file=sys.stderr)
+        say(f"read as {found.format}, written as {files.format}")
+    say(f"wrote {', '.join(str(files.path(part)) for part in found.parts)}")
 
 
-def _table(parts: Mapping[str, Part]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    for name in (*parts, "all"):
-        table.add_column(name, justify="right", no_wrap=True)
-
-    def add(title: str, counts: list[int]) -> None:
-        table.add_row(title, *(f"{count:,}" for count in (*counts, sum(counts))))
+def _section(parts: Mapping[str, Part]) -> Section:
+    """A column for each part, and one for all."""
+    from hyperspan.evaluation.tables import Section
 
     held = list(parts.values())
-    add("documents", [part.units for part in held])
-    add("sentences", [part.sentences for part in held])
-    add("mentions", [part.labels.total() for part in held])
+    counts = {
+        "documents": [part.units for part in held],
+        "sentences": [part.sentences for part in held],
+        "mentions": [part.labels.total() for part in held],
+    }
     for label in sorted({label for part in held for label in part.labels}):
-        add(f"  {printable(label)}", [part.labels[label] for part in held])
-    return table
+        counts[f"  {printable(label)}"] = [part.labels[label] for part in held]
+    rows = [(title, *(f"{number:,}" for number in (*row, sum(row)))) for title, row in counts.items()]
+    return Section("", ("", *parts, "all"), rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ReportingGroup, TrainingGroup, output_option, split_names
+from hyperspan.cli.output import say
 from hyperspan.errors import InputError, MissingExtraError, TrainingError, require_torch
 from hyperspan.evaluation.tables import NO_VALUE, Section
 
@@ -74,7 +74,7 @@ def curve(
                 listeners=[display],
             )
     except KeyboardInterrupt:
-        _say(f"stopped; the same command without --force goes on in {folder}{os.sep}")
+        say(f"stopped; the same command without --force goes on in {folder}{os.sep}")
         raise
     _write(found, folder)
     reporting.show(found.to_dict(), lambda: [_section(found)])
@@ -117,8 +117,8 @@ def _write(found: LearningCurve, folder: Path) -> None:
         draw_curve(found, *pictures)
         written += pictures
     except MissingExtraError as error:
-        _say(f"no picture, as {error}")
-    _say(f"wrote {', '.join(map(str, written))}")
+        say(f"no picture, as {error}")
+    say(f"wrote {', '.join(map(str, written))}")
 
 
 def _numbers(option: str, given: list[str] | None) -> list[int]:
@@ -128,7 +128,3 @@ def _numbers(option: str, given: list[str] | None) -> list[int]:
             f"{option} {','.join(given)!r} is not a list of whole numbers; write for example {option} 30,100,300"
         )
     return [int(part) for part in parts]
-
-
-def _say(text: str) -> None:
-    print(f"hyperspan: {text}", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from hyperspan.cli.options import OutputGroup, parse_mention, split_names
+from hyperspan.cli.output import say
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 
@@ -70,7 +71,7 @@ def draw(
     )
     write_picture(picture, output.target)
     if output.output != "-":
-        print(f"hyperspan: wrote {output.output}", file=sys.stderr)
+        say(f"wrote {output.output}")
 
 
 def write_picture(picture: str, target: Target) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from hyperspan.cli.options import (
     output_option,
     split_names,
 )
-from hyperspan.cli.output import SHOWN, counting
+from hyperspan.cli.output import SHOWN, counting, say
 from hyperspan.corpora.formats import format_for, write_corpus
 from hyperspan.corpora.outputs import FOLDERS
 from hyperspan.corpora.statistics import printable
@@ -96,7 +95,7 @@ def evaluate(
         task = _score_model(annotator, selection, corpus, scoring, reading)
         if output is not None:
             write_corpus(task.documents, output, format_for(output), force=force, problems=reading.problems)
-            print(f"hyperspan: wrote predictions to {output}", file=sys.stderr)
+            say(f"wrote predictions to {output}")
     if plot is not None:
         _draw(task.scores, plot, force)
     if errors is not None:
@@ -166,8 +165,7 @@ def _check_targets(output: str | None, plot: str | None, force: bool) -> None:
         Target(output, force).check()
     if plot is not None:
         require_plots("drawing calibration")
-        if plot != "-":
-            Target(plot, force).check()
+        Target(plot, force).check()
 
 
 def _score_predictions(
@@ -235,20 +233,18 @@ def _note_no_names(gold: Iterable[Document], annotator: Annotator) -> None:
     labels = {mention.label for document in gold for mention in document.mentions}
     others = set(annotator.labels) - set(annotator.name_labels)
     if labels & others and labels.isdisjoint(annotator.model.names):
-        print(
-            f"hyperspan: the corpus marks no names ({', '.join(sorted(annotator.model.names))}), so that all of its mentions "
-            "count as names; if it has descriptions and pronouns, leave out --names",
-            file=sys.stderr,
+        say(
+            f"the corpus marks no names ({', '.join(sorted(annotator.model.names))}), so that all of its mentions "
+            "count as names; if it has descriptions and pronouns, leave out --names"
         )
 
 
 def _note_no_common_label(known: Collection[str], labels: Collection[str]) -> None:
     """Print a note on standard error if the model and the corpus have no label in common."""
     if labels and set(labels).isdisjoint(known):
-        print(
-            f"hyperspan: the model and the corpus have no label in common ({', '.join(known)}; in the corpus "
-            f"{', '.join(sorted(labels)[:SHOWN])}{', …' if len(labels) > SHOWN else ''}), so no mention can be right",
-            file=sys.stderr,
+        say(
+            f"the model and the corpus have no label in common ({', '.join(known)}; in the corpus "
+            f"{', '.join(sorted(labels)[:SHOWN])}{', …' if len(labels) > SHOWN else ''}), so no mention can be right"
         )
 
 
@@ -261,7 +257,7 @@ def _draw(scores: Report, plot: str, force: bool) -> None:
             "or give predictions in a format that keeps them, such as jsonl"
         )
     draw_calibration(scores.calibration, Target(plot, force))
-    print(f"hyperspan: wrote {plot}", file=sys.stderr)
+    say(f"wrote {plot}")
 
 
 NOTED = 0.05
@@ -323,7 +319,7 @@ def write_error_file(
             file.writelines(error_lines(found.errors))
     differences = sum(found.counts.values())
     sentences = counted(len(found.errors), "sentence")
-    print(f"hyperspan: wrote {counted(differences, 'difference')} in {sentences} to {name}", file=sys.stderr)
+    say(f"wrote {counted(differences, 'difference')} in {sentences} to {name}")
 
 
 GOLD = "gold"
@@ -356,11 +352,10 @@ class ScoredLabels:
         if self._named or not others or self.in_gold.isdisjoint(known):
             return
         shown = ", ".join(f"{count:,} {printable(label)}" for label, count in list(others.items())[:SHOWN])
-        print(
-            f"hyperspan: {counted(sum(others.values()), 'prediction')} with a label that never occurs in the corpus count "
+        say(
+            f"{counted(sum(others.values()), 'prediction')} with a label that never occurs in the corpus count "
             f"as wrong ({shown}{', …' if len(others) > SHOWN else ''}); if it does not annotate them, score only its own "
-            f"labels with --labels {GOLD}",
-            file=sys.stderr,
+            f"labels with --labels {GOLD}"
         )
 
 

@@ -109,5 +109,11 @@ def check_no_model(line: str, data: Sequence[str], example: str = "test.data", l
 
 def check_not_one_word(given: Sequence[str]) -> None:
     """Raise an error for one word in place of texts: there is nothing to choose, so it is a mistyped name."""
-    if len(given) == 1 and given[0].isascii() and len(given[0].split()) == 1 and given[0] != "-" and not exists(given[0]):
+    if (
+        len(given) == 1
+        and given[0].isascii()
+        and len(given[0].split()) == 1
+        and given[0] != "-"
+        and not exists(given[0])
+    ):
         raise InputError(f"{given[0][:100]} does not exist; name a file or a folder with texts")

@@ -15,21 +15,8 @@ from rich.text import Text
 
 from hyperspan import __version__, kernels
 from hyperspan.cli.output import print_json
-from hyperspan.errors import HyperspanError, is_installed
+from hyperspan.errors import EXTRAS, HyperspanError, is_installed
 from hyperspan.runtime.folders import DEFAULT_MODEL, CatalogEntry, bundled_models
-
-EXTRAS = {
-    "parquet": ("pyarrow",),
-    "pictures": ("cairosvg",),
-    "plots": ("matplotlib", "tensorboard"),
-    "ray": ("pyarrow", "ray"),
-    "serve": ("prometheus_client", "pydantic", "starlette", "uvicorn"),
-    "spacy": ("spacy",),
-    "train": ("torch",),
-    "transformers": ("torch", "transformers"),
-}
-"""The modules that each extra installs."""
-
 
 PLAIN_WIDTH = 120
 """The width of a table of models if the output is not a terminal."""

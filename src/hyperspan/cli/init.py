@@ -13,6 +13,7 @@ import typer
 from hyperspan.cli.convert import print_split
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import Force, ReadingGroup
+from hyperspan.cli.output import say
 from hyperspan.config import Config
 from hyperspan.corpora.examples import DEFAULT, EXAMPLES, copy_example, example_path
 from hyperspan.corpora.source import Problems
@@ -79,7 +80,7 @@ def init(
         wanted = example_path(corpus or DEFAULT)
         Target(output or f"{wanted.stem}.toml", force).check()
         corpus = str(copy_example(corpus or DEFAULT, force=force))
-        print(f"hyperspan: wrote {corpus}, an invented corpus to try hyperspan with", file=sys.stderr)
+        say(f"wrote {corpus}, an invented corpus to try hyperspan with")
     if corpus is None:
         raise InputError(
             "init needs a corpus, but none is given; name a file or a folder of annotated text, or try --example"
@@ -111,7 +112,7 @@ def init(
         file.write(first_config(whole.described(opened.format), *_three(found), named or ""))
     reading.report()
     for note in offset_notes(whole.problems, whole.sentences, ()):
-        print(f"hyperspan: note: {note}", file=sys.stderr)
+        say(f"note: {note}")
     _print_next(name, whole.described(opened.format), found)
 
 
@@ -176,7 +177,8 @@ def _print_next(name: str, about: Sequence[str], found: Sequence[CorpusSummary])
         *(["hyperspan", "evaluate", part.path, "--model", str(model)] for part in found[2:]),
         ["hyperspan", "annotate", "text.txt", "--model", str(model)],
     ]
-    print(*(f"hyperspan: {line}" for line in about), f"hyperspan: wrote {name}; next:", sep="\n", file=sys.stderr)
+    for line in (*about, f"wrote {name}; next:"):
+        say(line)
     print(*(f"  {shlex.join(command)}" for command in commands), sep="\n", file=sys.stderr)
 
 

@@ -11,7 +11,7 @@ import typer
 
 from hyperspan.cli.guesses import check_no_model, check_not_one_word
 from hyperspan.cli.options import ModelGroup, Overrides, TextsGroup, output_option, split_names
-from hyperspan.cli.output import counting
+from hyperspan.cli.output import counting, say
 from hyperspan.errors import InputError, counted, require
 
 
@@ -77,9 +77,7 @@ def label(
 
     Example: hyperspan label abstracts.jsonl -m genia -o corrected.jsonl --annotator ann
     """
-    require("prometheus_client", "labelling", "serve")
-    require("starlette", "labelling", "serve")
-    require("uvicorn", "labelling", "serve")
+    require("serve", "labelling")
     check_no_model("label {data} --model {model}", given, "texts.jsonl --output labelled.jsonl", least=2)
     check_not_one_word(given)
     if output.suffix != ".jsonl":
@@ -119,11 +117,11 @@ def label(
         progress = desk.session.progress()
         done = progress["done"] + progress["partial"] + progress["skipped"]
         resumed = f", {done:,} of them dealt with already" if done else ""
-        print(f"hyperspan: labelling {counted(progress['items'], 'sentence')}{resumed} into {output}", file=sys.stderr)
+        say(f"labelling {counted(progress['items'], 'sentence')}{resumed} into {output}")
         left_out = desk.session.sentences - progress["items"]
         if left_out and (count is None or progress["items"] < count):
             what = counted(left_out, "near duplicate")
-            print(f"hyperspan: left out {what} of these sentences; --by order shows all", file=sys.stderr)
+            say(f"left out {what} of these sentences; --by order shows all")
         print(f"hyperspan: labelling at {link} (stop with Ctrl-C)", flush=True)
         if browser and sys.stdout.isatty():
             webbrowser.open(link)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from hyperspan.cli.options import (
     output_option,
     split_names,
 )
+from hyperspan.cli.output import say
 from hyperspan.config import CorpusConfig
 from hyperspan.errors import InputError, LabelError, counted, require_torch
 from hyperspan.files import Target
@@ -107,7 +107,7 @@ def calibrate(
     _write_readme(source, target, fit, used)
     _show_calibration(found, fit, reporting)
     if mentions < FEW:
-        _say(
+        say(
             f"{', '.join(data)} has only {counted(mentions, 'mention')}, so that the calibration stays near what the model "
             "had; give more annotated text for another one"
         )
@@ -119,7 +119,7 @@ def _write_calibrated(model: Recognizer, source: Path, target: Path) -> None:
     copy_model(source, target)
     with Target(str(target / "config.toml"), force=True).open() as file:
         file.write(model.config.to_toml())
-    _say(f"wrote {target}")
+    say(f"wrote {target}")
 
 
 def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: str) -> None:
@@ -144,7 +144,7 @@ def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: s
 def _show_calibration(model: Recognizer, fit: CalibrationFit | None, reporting: ReportingGroup) -> None:
     temperature, chosen = model.config.model.temperature, model.config.calibration
     if fit is None:
-        _say(f"a model of kind {model.config.model.kind} has one temperature: {temperature}")
+        say(f"a model of kind {model.config.model.kind} has one temperature: {temperature}")
         return
     measured = {"one temperature": fit.before, "calibrated": fit.after, "calibrated, held out": fit.held_out}
     parts = {name.replace(", ", "_").replace(" ", "_"): asdict(found) for name, found in measured.items()}
@@ -204,7 +204,7 @@ def compact(
     save_model(small, target, half=True)
     _write_cards(source, target, whole.labels, small.labels)
     size = sum(file.stat().st_size for file in target.iterdir()) / 1e6
-    _say(f"wrote {target}, {size:.1f} MB")
+    say(f"wrote {target}, {size:.1f} MB")
 
 
 def _write_cards(source: Path, target: Path, whole: Sequence[str], kept: Sequence[str]) -> None:
@@ -261,7 +261,7 @@ def profile(
     found = TextProfile.of(_texts(data, reading), _texts(dev or (), reading))
     copy_model(source, target)
     replace(card, profile=found.to_table()).write(target)
-    _say(
+    say(
         f"{target} now knows {counted(len(found.counts), 'word')} of its training text; {found.usual_unknown:.1%} of the "
         "words of other text of its kind are new to it"
     )
@@ -303,7 +303,7 @@ def weights(
     found = list(feature_weights(loaded, split_names(labels) or None, top))
     parameters = sum(parameter.numel() for parameter in loaded.parameters())
     features = len(loaded.vocabulary.features) + len(loaded.vocabulary.span_features)
-    _say(f"{loaded.config.model.kind}: {features:,} features, {parameters:,} parameters")
+    say(f"{loaded.config.model.kind}: {features:,} features, {parameters:,} parameters")
     reporting.show([vars(one) for one in found], lambda: _weight_sections(found))
 
 
@@ -349,7 +349,3 @@ def _weight_sections(found: Sequence[FeatureWeight]) -> Iterator[Section]:
     for label in dict.fromkeys(one.label for one in found):
         own = sorted((one for one in found if one.label == label), key=lambda one: (one.role, -one.weight))
         yield Section(label, ("feature", "role", "weight"), [(o.feature, o.role, f"{o.weight:+.3f}") for o in own])
-
-
-def _say(text: str) -> None:
-    print(f"hyperspan: {text}", file=sys.stderr)

@@ -245,6 +245,12 @@ class SelectionGroup:
         """The labels to find; None for all."""
         return split_names(self.labels) or None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of an annotator."""
+        found = {"threshold": self.thresholds, "types": self.types}
+        return {**found, "names": self.names, "pronouns": self.pronouns}
+
 
 @dataclass(frozen=True)
 class OutputGroup:

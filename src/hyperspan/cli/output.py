@@ -17,6 +17,11 @@ SHOWN = 5
 """How many skipped records are listed; the others are only counted."""
 
 
+def say(text: str) -> None:
+    """Print what is no result, on standard error."""
+    print(f"hyperspan: {text}", file=sys.stderr, flush=True)
+
+
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     """Show a counter on standard error, live on a terminal and otherwise every minute; the block adds to it."""
@@ -54,18 +59,18 @@ def print_json(found: object) -> None:
 def report_losses(losses: Losses) -> None:
     """Print on standard error which mentions the output format could not represent."""
     for reason, count in losses.lost.items():
-        print(f"hyperspan: left out {counted(count, 'mention')} ({reason})", file=sys.stderr)
+        say(f"left out {counted(count, 'mention')} ({reason})")
     if losses.marking_lost:
         what = counted(losses.marking_lost, "partially annotated document")
-        print(f"hyperspan: not kept: the marking of {what}; what was unknown is absent now", file=sys.stderr)
+        say(f"not kept: the marking of {what}; what was unknown is absent now")
 
 
 def report(problems: Problems) -> None:
     """Print notes and skipped records on standard error."""
     for what, times in problems.notes.items():
-        print(f"hyperspan: {times:,} × {what}", file=sys.stderr)
+        say(f"{times:,} × {what}")
     if problems.skipped:
-        print(f"hyperspan: left out {counted(len(problems.skipped), 'record')} that cannot be read:", file=sys.stderr)
+        say(f"left out {counted(len(problems.skipped), 'record')} that cannot be read:")
         for line in problems.skipped[:SHOWN]:
             print(f"  {line}", file=sys.stderr)
         if len(problems.skipped) > SHOWN:

@@ -58,9 +58,7 @@ def serve(
 
     Example: hyperspan serve --model genia --model mine=runs/mine --port 8080
     """
-    require("prometheus_client", "serving", "serve")
-    require("starlette", "serving", "serve")
-    require("uvicorn", "serving", "serve")
+    require("serve", "serving")
     from hyperspan.serve.run import serve as run
 
     compute.use_threads()

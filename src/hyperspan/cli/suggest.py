@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from hyperspan.cli.guesses import check_no_model, check_not_one_word
 from hyperspan.cli.options import ModelGroup, OutputGroup, Seed, TextsGroup
-from hyperspan.cli.output import counting
+from hyperspan.cli.output import counting, say
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import read_corpus, write_corpus
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import counted
-from hyperspan.types import Document, Sentence
-
-if TYPE_CHECKING:
-    from hyperspan.labelling.suggestions import Suggestion
+from hyperspan.types import Sentence
 
 
 def suggest(
@@ -62,39 +58,30 @@ def suggest(
     documents, problems = texts.inputs(given or []), texts.problems
     from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
 
-    criterion_of(by)  # an error before the model is loaded
-    annotator, totals = model.load(), SuggestionTotals()
+    criterion_of(by)  # errors before the model is loaded
+    output.target.check()
+    annotator = model.load()
     with counting("ranking", "words") as add_words:
-        suggestions = rank(
-            annotator,
-            documents,
-            by=by,
-            count=count or (None if budget_words else DEFAULT_COUNT),
-            budget_words=budget_words,
-            unit=unit,
-            labelled=_sentences(labelled or (), problems),
-            seed=seed,
-            on_words=add_words,
-            on_error=(lambda _, error: problems.skipped.append(str(error))) if texts.on_error == "skip" else None,
+        suggestions = list(
+            rank(
+                annotator,
+                documents,
+                by=by,
+                count=count or (None if budget_words else DEFAULT_COUNT),
+                budget_words=budget_words,
+                unit=unit,
+                labelled=_sentences(labelled or (), problems),
+                seed=seed,
+                on_words=add_words,
+                on_error=(lambda _, error: problems.skipped.append(str(error))) if texts.on_error == "skip" else None,
+            )
         )
-        write_corpus(totals.drafts(suggestions), output.output, "jsonl", force=output.force, problems=problems)
+    drafts = (one.draft for one in suggestions)
+    write_corpus(drafts, output.output, "jsonl", force=output.force, problems=problems)
     texts.report()
-    amount = f"{counted(totals.suggestions, unit)} of {counted(totals.words, 'word')}"
-    none = "" if totals.suggestions else "; all that has words is labelled already or exceeds --budget-words"
-    print(f"hyperspan: suggested {amount}{none}", file=sys.stderr)
-
-
-class SuggestionTotals:
-    """Counts the suggestions and their words."""
-
-    def __init__(self) -> None:
-        self.suggestions = self.words = 0
-
-    def drafts(self, suggestions: Iterable[Suggestion]) -> Iterator[Document]:
-        for one in suggestions:
-            self.suggestions += 1
-            self.words += one.words
-            yield one.draft
+    amount = f"{counted(len(suggestions), unit)} of {counted(sum(one.words for one in suggestions), 'word')}"
+    none = "" if suggestions else "; all that has words is labelled already or exceeds --budget-words"
+    say(f"suggested {amount}{none}")
 
 
 def _sentences(corpora: Iterable[str], problems: Problems) -> Iterator[Sentence]:

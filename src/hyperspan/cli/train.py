@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import TrainingGroup, output_option
+from hyperspan.cli.output import say
 from hyperspan.errors import InputError, require_plots, require_torch
 from hyperspan.files import Target
 
@@ -72,13 +72,13 @@ def train(
         where = (
             f"go on with --resume, the run is in {folder}{os.sep}" if begun else "there is nothing yet to go on with"
         )
-        print(f"hyperspan: stopped; {where}", file=sys.stderr)
+        say(f"stopped; {where}")
         raise
     if plot is not None:
         from hyperspan.render.plots import draw_learning_curve
 
         draw_learning_curve(folder / "log.jsonl", Path(plot))
-    print(f"hyperspan: {_score(result)}the model is in {folder}{os.sep}", file=sys.stderr)
+    say(f"{_score(result)}the model is in {folder}{os.sep}")
 
 
 def _score(result: TrainingResult) -> str:

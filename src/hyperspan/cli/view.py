@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from rich.console import Console
 
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ReadingGroup, ReportingGroup
+from hyperspan.cli.output import say
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.overlaps import overlaps
 from hyperspan.corpora.source import Problems
@@ -103,9 +103,7 @@ def view(
     if not shown and count != 0:
         what = f"{counted(next(passed), 'sentence')}{' with overlapping mentions' if overlapping else ''}"
         verb = "have" if len(data) > 1 else "has"
-        print(
-            f"hyperspan: nothing to show from sentence {first} on: {' and '.join(data)} {verb} {what}", file=sys.stderr
-        )
+        say(f"nothing to show from sentence {first} on: {' and '.join(data)} {verb} {what}")
 
 
 def _sentences(documents: Iterable[Document], problems: Problems, colours: Colours) -> Iterator[Sentence]:

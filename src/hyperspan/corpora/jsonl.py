@@ -95,6 +95,11 @@ def write_jsonl(documents: Iterable[Document], target: Target, losses: Losses, p
             stream.writelines(_written(document))
 
 
+def document_line(document: Document) -> bytes:
+    """The line of a document."""
+    return json_bytes(document_record(document)) + b"\n"
+
+
 def _written(document: Document) -> Iterator[bytes]:
     """The line of a document, sentence by sentence, which takes a fraction of the memory of all records at once."""
     record = document_record(evolve(document, sentences=()))

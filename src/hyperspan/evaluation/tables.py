@@ -150,8 +150,8 @@ def _kappa(value: float | None) -> str:
     return NO_VALUE if value is None else f"{value:.3f}"
 
 
-def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
-    """Print all tables to standard output. Tables with the same header share column widths; wide ones are not cut."""
+def print_sections(sections: Iterable[Section], *, markdown: bool = False, on_stderr: bool = False) -> None:
+    """Print all tables. Tables with the same header share column widths; wide ones are not cut."""
     sections = list(sections)
     if markdown:
         print(as_markdown(sections))
@@ -161,12 +161,13 @@ def print_sections(sections: Iterable[Section], *, markdown: bool) -> None:
         known = widths.setdefault(tuple(section.header), [0] * len(section.header))
         for line in (section.header, *section.rows):
             known[:] = map(max, known, map(len, line))
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=on_stderr)
     console.width = max([console.width if console.is_terminal else 80, *(sum(w) + 2 * len(w) for w in widths.values())])
     for number, section in enumerate(sections):
-        table = Table(box=None, pad_edge=False, title=Text(section.title, style="bold"), title_justify="left")
-        for index, (title, width) in enumerate(zip(section.header, widths[tuple(section.header)], strict=True)):
-            table.add_column(Text(title), justify="right" if index else "left", no_wrap=True, min_width=width)
+        title = Text(section.title, style="bold") if section.title else None
+        table = Table(box=None, pad_edge=False, title=title, title_justify="left")
+        for index, (name, width) in enumerate(zip(section.header, widths[tuple(section.header)], strict=True)):
+            table.add_column(Text(name), justify="right" if index else "left", no_wrap=True, min_width=width)
         for row in section.rows:
             table.add_row(*map(Text, row))  # as Text, because labels are not markup
         if number:

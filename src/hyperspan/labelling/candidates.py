@@ -17,19 +17,25 @@ KEPT = 10
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A sentence or document that may be suggested."""
+class Suggestion:
+    """A sentence or document worth labelling."""
 
     document: int
+    """The index of the given document, from 0."""
     sentence: int | None
+    """The index of the sentence in that document, from 0; None for the whole document."""
     score: float
+    """The higher, the more uncertain the model."""
     words: int
-    source: Document
-    """The candidate as a document, split into sentences."""
+    draft: Document
+    """The model's prediction with probabilities, marked as not annotated; of a candidate the text alone.
+
+    A suggested sentence is a document with its origin in the metadata.
+    """
 
     @property
     def tokens(self) -> Iterator[str]:
-        return (token for sentence in self.source.sentences for token in sentence.tokens)
+        return (token for sentence in self.draft.sentences for token in sentence.tokens)
 
 
 class Pool:
@@ -41,7 +47,7 @@ class Pool:
 
     def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0):
         self.count, self.budget_words, self.seed = count, budget_words, seed
-        self._kept: dict[int, Candidate] = {}
+        self._kept: dict[int, Suggestion] = {}
         self._worst_first: list[tuple[float, int, int]] = []  # score, random number, index; some are no longer kept
         self._words = self._seen = 0
         self._index = PairIndex()
@@ -60,7 +66,7 @@ class Pool:
             return False
         return not self._is_full or score >= self._worst_first[0][0]
 
-    def offer(self, candidate: Candidate) -> None:
+    def offer(self, candidate: Suggestion) -> None:
         """Add a candidate if it is good enough and no near duplicate of a better one."""
         self._seen += 1
         number = self._seen
@@ -77,7 +83,7 @@ class Pool:
         heapq.heappush(self._worst_first, key)
         self._trim()
 
-    def chosen(self) -> Iterator[Candidate]:
+    def chosen(self) -> Iterator[Suggestion]:
         """The requested number of best candidates, best first. One that exceeds the rest of the budget is skipped."""
         words = taken = 0
         for candidate in self._best_first():
@@ -88,7 +94,7 @@ class Pool:
             if taken == self.count:
                 return
 
-    def _best_first(self) -> Iterator[Candidate]:
+    def _best_first(self) -> Iterator[Suggestion]:
         for _, _, number in sorted(self._worst_first, reverse=True):
             if number in self._kept:
                 yield self._kept[number]

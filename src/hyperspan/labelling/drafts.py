@@ -24,17 +24,6 @@ PART = 100
 
 
 @frozen
-class Draft:
-    """The likely mentions in the tokens of a sentence, with probabilities if the model has them."""
-
-    mentions: tuple[Mention, ...]
-    candidates: tuple[Mention, ...]
-
-
-NO_DRAFT = Draft((), ())
-
-
-@frozen
 class Drafter:
     """Draft with a model, or offer the mentions given with the texts and let the model score them."""
 
@@ -42,8 +31,10 @@ class Drafter:
     annotator: Annotator
     offers_given: bool = False
 
-    def draft(self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]) -> Draft:
-        """The undecided mentions of the best set, given the required and the forbidden ones."""
+    def draft(
+        self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]
+    ) -> SentencePrediction:
+        """The undecided mentions of the best set, given the required and the forbidden ones; and other likely ones."""
         found = self._predicted(item, labels, required, forbidden)
         decided = required | forbidden
         probable = {mention: mention for mention in (*found.candidates, *found.mentions)}
@@ -53,7 +44,7 @@ class Drafter:
             offered = found.mentions
         drafted = {mention for mention in offered if mention not in decided}
         others = (mention for mention in probable.values() if mention not in decided and mention not in drafted)
-        return Draft(tuple(sorted(drafted, key=longest_first)), tuple(sorted(others, key=longest_first)))
+        return SentencePrediction(sorted(drafted, key=longest_first), candidates=sorted(others, key=longest_first))
 
     def _predicted(
         self, item: QueueItem, labels: Collection[str], required: Set[Mention], forbidden: Set[Mention]

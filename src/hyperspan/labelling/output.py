@@ -15,8 +15,7 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters
-from hyperspan.corpora.json_records import json_bytes
-from hyperspan.corpora.jsonl import document_record
+from hyperspan.corpora.jsonl import document_line
 from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import InputError
 from hyperspan.files import Target
@@ -58,11 +57,6 @@ def labelled_document(
     return Document(document.text, mentions, sentences, document.id, metadata, annotated=NOTHING_ANNOTATED)
 
 
-def written(document: Document) -> bytes:
-    """The line of a document."""
-    return json_bytes(document_record(document)) + b"\n"
-
-
 def _about(state: ItemState) -> dict[str, Any]:
     last = state.history[-1]
     found = {"status": state.status, "annotator": last.annotator, "time": last.time, "note": state.note}
@@ -99,7 +93,7 @@ class Snapshot:
     def _line(self, index: int, document: Document | None) -> bytes:
         """The line of a document; if it cannot be written, its previous line, so that the others are written."""
         try:
-            return b"" if document is None else written(document)
+            return b"" if document is None else document_line(document)
         except InputError as error:
             self._on_error(error)
             return self._lines.get(index, b"")

@@ -20,11 +20,12 @@ from typing import IO, Any
 from attrs import asdict, evolve, frozen
 
 from hyperspan.config import Config
+from hyperspan.corpora.jsonl import document_line
 from hyperspan.errors import HyperspanError, InputError, counted, require_torch
 from hyperspan.files import Target
 from hyperspan.kernels.threads import cpu_count
 from hyperspan.labelling.decisions import DONE
-from hyperspan.labelling.output import labelled_document, written
+from hyperspan.labelling.output import labelled_document
 from hyperspan.labelling.session import LabellingSession
 from hyperspan.runtime.folders import folder_of
 from hyperspan.toml import to_toml
@@ -203,7 +204,7 @@ class TrainingRounds:
         names = [config.with_suffix(f".{part}.jsonl") for part in ("train", "dev")]
         for name, part in zip(names, (documents, held_out) if held_out else (documents,), strict=False):
             with Target(str(name), force=True).open_binary() as file:
-                file.writelines(map(written, part))
+                file.writelines(map(document_line, part))
         dev = [self.settings.dev] if self.settings.dev else [str(names[1])] if held_out else []
         with Target(str(config), force=True).open() as file:
             file.write(_config([str(names[0]), *self.settings.corpora], dev, *self._start(documents)))

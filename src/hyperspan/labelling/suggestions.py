@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from attrs import evolve
 
 from hyperspan.errors import InputError
-from hyperspan.labelling.candidates import Candidate, Pool
+from hyperspan.labelling.candidates import Pool, Suggestion
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.runtime.decoding import InferenceModel, predict
+from hyperspan.runtime.decoding import InferenceModel, MentionDistribution, predict
 from hyperspan.runtime.documents import assemble, windows
 from hyperspan.structures.mentions import NotSupportedError
-from hyperspan.structures.places import Places
 from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document
 
 LEAST = 0.01
@@ -32,28 +31,16 @@ OVERHEAD = 5.0
 """The cost of starting a sentence, in words, in addition to its length."""
 
 
-class UncertainDistribution(Protocol):
-    """The interface of a distribution that the measures need, in torch or in the runtime."""
-
-    @property
-    def lengths(self) -> list[int]: ...
-    @property
-    def types(self) -> int: ...
-    @property
-    def entropy(self) -> Any: ...  # (B,)
-    def places(self, wanted: Sequence[Sequence[float] | None]) -> list[Places]: ...
-
-
-Measure = Callable[[UncertainDistribution], list[float]]
+Measure = Callable[[MentionDistribution], list[float]]
 """A function from a distribution to a number per sentence."""
 
 
-def entropy(distribution: UncertainDistribution) -> list[float]:
+def entropy(distribution: MentionDistribution) -> list[float]:
     """The entropy over all mention sets, in nats."""
     return distribution.entropy.tolist()
 
 
-def expected_mistakes(distribution: UncertainDistribution) -> list[float]:
+def expected_mistakes(distribution: MentionDistribution) -> list[float]:
     """The expected number of wrong decisions: the sum of min(p, 1 - p) over all mentions."""
     [places] = distribution.places([[LEAST] * distribution.types])
     probability = places.probabilities.astype(np.float64)
@@ -97,24 +84,6 @@ DEFAULT_COUNT = 100
 UNITS = ("sentence", "document")
 Unit = Literal["sentence", "document"]
 OnError = Callable[[Document, InputError], None]
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A sentence or document worth labelling."""
-
-    document: int
-    """The index of the given document, from 0."""
-    sentence: int | None
-    """The index of the sentence in that document, from 0; None for the whole document."""
-    score: float
-    """The higher, the more uncertain the model."""
-    words: int
-    draft: Document
-    """The model's prediction with probabilities, marked as not annotated.
-
-    A suggested sentence is a document with its origin in the metadata.
-    """
 
 
 def rank(
@@ -215,7 +184,7 @@ def _offer_sentences(pool: Pool, measured: Iterable[MeasuredPlace]) -> None:
         words = len(place.sentence)
         found = score([value], words)
         if pool.admits(found, words):
-            pool.offer(Candidate(place.number, place.index, found, words, place.cut_out()))
+            pool.offer(Suggestion(place.number, place.index, found, words, place.cut_out()))
 
 
 def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace]) -> None:
@@ -227,18 +196,16 @@ def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace]) -> None:
             sentences = [_unlabelled(place.sentence) for place in places]
             document = places[0].document
             source = Document(document.text, (), sentences, document.id, document.metadata)
-            pool.offer(Candidate(number, None, found, words, source))
+            pool.offer(Suggestion(number, None, found, words, source))
 
 
-def _suggestions(annotator: Annotator, chosen: Iterable[Candidate]) -> Iterator[Suggestion]:
+def _suggestions(annotator: Annotator, chosen: Iterable[Suggestion]) -> Iterator[Suggestion]:
     """The chosen candidates with the mentions that the model predicts."""
     options = annotator.options()
     for window in windows(chosen, attrgetter("words"), annotator.window):
-        sentences = [sentence for candidate in window for sentence in candidate.source.sentences]
+        sentences = [sentence for candidate in window for sentence in candidate.draft.sentences]
         found = iter(predict(annotator.model, sentences, options))
         for candidate in window:
-            predicted = assemble(candidate.source, [next(found) for _ in candidate.source.sentences], options)
-            draft = evolve(
-                predicted, metadata={**predicted.metadata, "score": candidate.score}, annotated=NOTHING_ANNOTATED
-            )
-            yield Suggestion(candidate.document, candidate.sentence, candidate.score, candidate.words, draft)
+            predicted = assemble(candidate.draft, [next(found) for _ in candidate.draft.sentences], options)
+            metadata = {**predicted.metadata, "score": candidate.score}
+            yield replace(candidate, draft=evolve(predicted, metadata=metadata, annotated=NOTHING_ANNOTATED))

@@ -16,7 +16,7 @@ from hyperspan.corpora.results import PLACE_KEYS, mention_record
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.labelling.decisions import DONE, OPEN, Decision, ItemState
-from hyperspan.labelling.drafts import NO_DRAFT, Draft, Drafter
+from hyperspan.labelling.drafts import Drafter
 from hyperspan.labelling.log import EventLog
 from hyperspan.labelling.output import Snapshot
 from hyperspan.labelling.rounds import RoundSettings, RoundState, TrainingRounds
@@ -24,6 +24,7 @@ from hyperspan.labelling.session import LabellingSession, open_log, open_session
 from hyperspan.labelling.suggestions import CRITERIA, rank
 from hyperspan.labelling.texts import LabellingTexts, QueueItem, span_of
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.loading import load
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.types import Document, Mention, Sentence
@@ -45,7 +46,7 @@ class LabellingDesk:
     ):
         self.session, self.drafter, self.snapshot, self._by = session, drafter, snapshot, by
         self.items: dict[str, QueueItem] = {item.id: item for item in session.texts.items(drafter.annotator.context)}
-        self._drafts: OrderedDict[object, Draft] = OrderedDict()
+        self._drafts: OrderedDict[object, SentencePrediction] = OrderedDict()
         self._on_model: Callable[[str, Annotator], None] = lambda *_: None
         self.rounds = TrainingRounds(session, rounds, self._use_round) if rounds is not None else None
 
@@ -113,10 +114,10 @@ class LabellingDesk:
                 ],
             }
 
-    def _draft(self, item: QueueItem, state: ItemState) -> Draft:
+    def _draft(self, item: QueueItem, state: ItemState) -> SentencePrediction:
         """The model's draft given the decisions so far; empty for a complete sentence."""
         if state.status == DONE:
-            return NO_DRAFT
+            return SentencePrediction()
         labels = tuple(self.session.labels)
         key = (item.id, labels, state.mentions, state.rejected)
         if key not in self._drafts:
@@ -154,9 +155,6 @@ class LabellingDesk:
         self.snapshot.request()
         if self.rounds is not None:
             self.rounds.request()
-
-    def add_label(self, label: str) -> None:
-        self.session.add_label(label)
 
 
 def _order(shown: dict[str, Any]) -> tuple[Any, ...]:

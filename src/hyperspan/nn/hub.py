@@ -31,8 +31,7 @@ _EXAMPLE = "name an encoder such as bert-base-cased"
 
 def require_transformers() -> None:
     """Raise an error unless the extra is installed."""
-    for module in ("transformers", "tokenizers"):
-        require(module, "reading words with a pretrained encoder (transformer.name)", "transformers")
+    require("transformers", "reading words with a pretrained encoder (transformer.name)")
 
 
 def check_pretrained(name: str) -> None:

@@ -168,8 +168,8 @@ def chosen_by(thresholds: Mapping[str, float] | None) -> str:
 
 def provenance(
     model: str,
-    thresholds: Mapping[str, float] | None = None,
-    types: Iterable[str] = (),
+    threshold: Mapping[str, float] | None = None,
+    types: Iterable[str] | None = None,
     constraints: int = 0,
     day: str = "",
     *,
@@ -181,8 +181,8 @@ def provenance(
     >>> provenance("genia", {"*": 0.3, "DNA": 0.1}, day="2026-11-16").replace(__version__, "1.0")
     'Model genia; every mention at least this probable: 0.3, DNA 0.1; hyperspan 1.0; 2026-11-16.'
     """
-    said = [f"Model {shown_name(model)}", chosen_by(thresholds)]
-    if labels := ", ".join(types):
+    said = [f"Model {shown_name(model)}", chosen_by(threshold)]
+    if labels := ", ".join(types or ()):
         said.append(f"types {labels}")
     if names:
         said.append("names alone")

@@ -77,7 +77,7 @@ def draw_diagram(
 
 def convert_svg(picture: str, kind: Literal["png", "pdf"]) -> bytes:
     """Convert an SVG picture to the bytes of a PNG or PDF file, with CairoSVG."""
-    require("cairosvg", f"drawing {kind.upper()}", "pictures")
+    require("pictures", f"drawing {kind.upper()}")
     try:
         cairosvg = import_module("cairosvg")
     except OSError:  # CairoSVG is installed, but not the library that it calls

@@ -110,7 +110,7 @@ class LabelRoutes:
         asked = await read(request, self.service, request.state.call, LabelRequest)
 
         def add() -> dict[str, Any]:
-            self.desk.add_label(asked.label)
+            self.desk.session.add_label(asked.label)
             return self.desk.overview()
 
         return await self._answer(request, add)

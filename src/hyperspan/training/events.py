@@ -235,7 +235,7 @@ def _finite(value: Any) -> Any:
 
 def require_tensorboard() -> None:
     """Raise an error unless :class:`TensorBoardLog` can write."""
-    require("tensorboard", "writing TensorBoard logs", "plots")
+    require("plots", "writing TensorBoard logs", "tensorboard")
 
 
 class TensorBoardLog:
