@@ -76,7 +76,7 @@ def both(model: Recognizer, sentences: Sequence[Sentence]) -> tuple[EdgeScores, 
     with torch.inference_mode():
         batch = model.collate(sentences)
         assert in_one_call(model, batch)
-        return model(batch), reference(model, sentences)
+        return model(batch).map(torch.from_numpy), reference(model, sentences)
 
 
 def possible(name: str, scores: Tensor, lengths: Sequence[int]) -> Tensor:

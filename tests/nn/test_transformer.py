@@ -21,6 +21,7 @@ from torch import Tensor
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.kernels.numbers import to_numpy
 from hyperspan.nn import MODELS, Model, load_model, new_model, save_model
 from hyperspan.nn.batch import Batch, collate
 from hyperspan.nn.folders import compact
@@ -207,10 +208,11 @@ def test_every_model_reads_and_trains_it(kind: str, tiny_encoder: Path, tmp_path
         model.eval()
         with torch.inference_mode():
             together = model.distribution([*SENTENCES, LONG][:3]).marginals
-            assert together.isfinite().all()
+            assert np.isfinite(to_numpy(together)).all()
     save_model(model, tmp_path)
     with torch.inference_mode():
-        torch.testing.assert_close(load_model(tmp_path).distribution(SENTENCES[:3]).marginals, together)
+        again = load_model(tmp_path).distribution(SENTENCES[:3]).marginals
+        np.testing.assert_allclose(to_numpy(again), to_numpy(together), rtol=1e-5, atol=1e-6)
 
 
 def test_a_model_is_loaded_without_the_encoder_it_came_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ def test_joint_types_run_without_torch_and_equal_it(pairs: tuple[str, str], temp
     loaded = load_model(tmp_path)
     assert isinstance(loaded, Recognizer)
     check_equal(runtime_of(tmp_path), loaded, sentences)
-    with torch.inference_mode():
+    with torch.inference_mode(), kernels.reference():
         found = loaded.distribution(sentences).log_partition
     assert found.numpy() == pytest.approx(runtime_of(tmp_path).distribution(sentences).log_partition, abs=1e-4)
     assert load(tmp_path)("The IL-2 promoter", top_k=2, candidates=0.1).alternatives

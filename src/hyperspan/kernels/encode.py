@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,37 +53,7 @@ def check_dtype(dtype: str, device: str) -> None:
         )
 
 
-# -- scores -----------------------------------------------------------------------------------------------------------
-
-
-class ScoreArrays(NamedTuple):
-    """The scores of hyperedges, as in :class:`hyperspan.structures.EdgeScores`."""
-
-    absent: np.ndarray  # (B, n, m)
-    present: np.ndarray  # (B, n, m)
-    extend: np.ndarray  # (B, n, c - 1, m)
-    close: np.ndarray  # (B, n, c, m)
-    branch: np.ndarray | None = None  # (B, n, c - 1, m); None if tied
-
-
-class PartScores(NamedTuple):
-    """The scores of parts and gaps, as in :class:`hyperspan.structures.DiscontinuousScores`; 0 in padding."""
-
-    open: np.ndarray  # (B, n, c, m)
-    gap: np.ndarray  # (B, n, g, m); 0 also where no gap is possible: at the first word, and up to the last
-    last: np.ndarray  # (B, n, c', m)
-
-
 # -- weights ----------------------------------------------------------------------------------------------------------
-
-
-class GapLimits(NamedTuple):
-    """The limits of :class:`hyperspan.nn.discontinuous.DiscontinuousScorer`."""
-
-    gap: int
-    """g: the maximum number of words of a gap."""
-    later_width: int
-    """c': the maximum number of words of a later part."""
 
 
 class LstmWeights(NamedTuple):
@@ -107,9 +77,6 @@ class EncoderWeights(NamedTuple):
     part_bias: np.ndarray  # (outputs,)
     tied: bool
     interactions: bool
-    gaps: GapLimits | None = None
-    """The limits of gaps, for discontinuous models; span outputs are then close, leaving, arriving, open, last and
-    gap."""
 
     @property
     def types(self) -> int:
@@ -139,7 +106,6 @@ class PackedWeights:
     def __init__(self, model: EncoderWeights, lanes: int, dtype: str):
         self.lanes = lanes
         self.dtype, self.half = dtype, dtype == "bfloat16"
-        self.types, self.tied = model.types, model.tied
         self._kept: list[Any] = []  # keeps alive what the struct points to
         hidden, span_hidden = len(model.layers[0].recurrent), len(model.spans[0].recurrent)
         self.gates = 8 * self._padded(hidden)
@@ -152,7 +118,6 @@ class PackedWeights:
             recurrent.append(self._gates(self._pad_blocks(lstm.recurrent, [len(lstm.recurrent)])))
             bias.append(self._gate_bias(lstm.bias))
         start = self._columns(self._pad_blocks(model.start, both))
-        self.gaps = model.gaps
         from_spans = [self._columns(self._pad_blocks(part, [span_hidden])) for part in model.from_spans]
         self.struct = EncoderStruct(
             *(len(model.layers) // 2, len(model.layers[0].inputs), self._padded(hidden), self._padded(span_hidden)),
@@ -164,15 +129,6 @@ class PackedWeights:
             self._keep(model.start_bias.copy()),
             self._keep(model.part_bias.copy()),
         )
-
-    def part_scores(self, lengths: Sequence[int], max_width: int | None) -> PartScores | None:
-        """Buffers for the scores of discontinuous mentions; None for a model without them."""
-        if self.gaps is None:
-            return None
-        longest = max(lengths)
-        width = min(max_width or longest, longest)
-        widths = width, max(min(self.gaps.gap, width - BESIDE), 0), min(self.gaps.later_width, width)
-        return PartScores(*(np.empty((len(lengths), longest, one, self.types), dtype=np.float32) for one in widths))
 
     def _padded(self, size: int) -> int:
         return -(-size // self.lanes) * self.lanes
@@ -276,42 +232,32 @@ def encode(
     packed: PackedWeights,
     words: np.ndarray | KnownTokens,
     given: Sequence[int],
-    max_width: int | None,
+    scores: Mapping[str, np.ndarray],
     options: InferenceOptions,
     temperature: float,
     threads: int,
     openmp: int | None = None,
-    parts: PartScores | None = None,
-) -> ScoreArrays:
-    """The scores of sentences of the given lengths, divided by the temperature.
+) -> None:
+    """Compute the scores of sentences of the given lengths, divided by the temperature, into arrays by name.
 
-    `words` are their vectors, (N, d), or their tokens, in packed order: all first words, longest sentence first, then
-    all second words. `parts`, created by :meth:`PackedWeights.part_scores`, receive the scores of discontinuous
-    mentions.
+    They are those of :class:`hyperspan.structures.EdgeScores` or of :class:`hyperspan.structures.DiscontinuousScores`,
+    all contiguous; 0 in padding. `words` are vectors, (N, d), or tokens, in packed order: all first words, longest
+    sentence first, then all second words.
     """
-    count, longest, m = len(given), max(given), packed.types
-    width = min(max_width or longest, longest)
     lengths = np.array(given, dtype=np.int64)
     place = np.argsort(-lengths, kind="stable")  # as in the batch
-    lengths = lengths[place]
-    blocks = _blocks(lengths, width, threads)
-    absent, present, extend, close, branch = (
-        np.empty((count, longest, *widths, m), dtype=np.float32)
-        for widths in ((), (), (width - 1,), (width,), () if packed.tied else (width - 1,))
-    )
+    lengths, close = lengths[place], scores["close"]
+    blocks = _blocks(lengths, close.shape[2], threads)
     struct = _WordsStruct(
         *(len(blocks) - 1, address(place), address(blocks)),
         *((None, *map(address, words)) if isinstance(words, KnownTokens) else (address(words), None, None)),
         *(1.0 / temperature, options.skip),
     )
-    made = ScoreArrays(absent, present, extend, close, None if packed.tied else branch)
-    sizes = {} if parts is None else {"gaps": parts.gap.shape[2], "later": parts.last.shape[2]}
+    sizes = {"gaps": scores["gap"].shape[2], "later": scores["last"].shape[2]} if "gap" in scores else {}
     batch = BatchStruct.of(lengths, close.shape, threads, openmp, **sizes)
-    scores = ScoresStruct.of(made, **({} if parts is None else parts._asdict()))
     run = library.encode[options.dtype]
-    if run(*map(ctypes.byref, (packed.struct, batch, struct, scores))):
-        raise MemoryError(f"no memory for sentences of {longest:,} words; give fewer or shorter ones at once")
-    return made
+    if run(*map(ctypes.byref, (packed.struct, batch, struct, ScoresStruct.of((), **scores)))):
+        raise MemoryError(f"no memory for sentences of {close.shape[1]:,} words; give fewer or shorter ones at once")
 
 
 class _WordsStruct(ctypes.Structure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,9 +78,6 @@ class DiscontinuousScorer(Scorer):
         close, opening, last, gap = spans.by_width(torch.cat([close, others], dim=1)).split(m, dim=3)
         gap = pad(gap[:, :-1, BESIDE:], (0, 0, 0, 0, 1, 0))[:, :, : limits.gap]  # by the gap's first word and width
         return DiscontinuousScores(absent, present, extend, close, opening, gap, last[:, :, : limits.later_width])
-
-    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> DiscontinuousScores:
-        return DiscontinuousScores(**tensors)
 
     def add_mention_bias(self, scores: DiscontinuousScores, bias: float) -> DiscontinuousScores:
         return replace(scores, present=scores.present + bias)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -92,12 +92,6 @@ class JointScorer(SegmentalScorer):
             if scorer is not None
         }
         return JointScores(edges, **pairs)
-
-    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> JointScores:  # type: ignore[override]
-        edges = super().of_arrays(tensors, temperature)
-        shape = (*edges.close.shape, self.types)
-        together, within = (one and (one.bias / temperature).expand(shape) for one in (self.together, self.within))
-        return JointScores(edges, together, within)
 
     def add_mention_bias(self, scores: JointScores, bias: float) -> JointScores:  # type: ignore[override]
         return replace(scores, edges=super().add_mention_bias(scores.edges, bias))

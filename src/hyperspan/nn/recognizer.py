@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -53,11 +54,6 @@ class Scorer(nn.Module):
 
     def forward(self, words: Tensor, spans: Spans | None, batch: Batch) -> Any:
         """The scores of a batch."""
-        raise NotImplementedError
-
-    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> Any:
-        """The scores of a batch from those that C computed, already divided by the temperature: of edges and, if it
-        finds `gaps`, of parts."""
         raise NotImplementedError
 
     def add_mention_bias(self, scores: Any, bias: float) -> Any:
@@ -178,18 +174,16 @@ class Recognizer(Model):
             self._arrays = kept = (key, arrays)
         return kept[1]
 
-    def forward(self, batch: Batch, temperature: float = 1.0) -> Any:
-        """The scores of a batch, divided by a temperature, as input to the model's distribution."""
-        arrays = self.arrays() if any(batch.lengths) else None
-        if arrays is None:
-            scores = self.score(self.encoder(batch)[-1], batch)
-            return scores / temperature if temperature != 1.0 else scores
-        vectors = self.encoder.vectors(batch).contiguous().numpy()
-        edges, parts = arrays.scores(vectors, batch.lengths, self.options, temperature)
-        given = {**edges._asdict(), **({} if parts is None else parts._asdict())}
-        return self.scorer.of_arrays(
-            {name: torch.from_numpy(one) for name, one in given.items() if one is not None}, temperature
-        )
+    def forward(self, batch: Batch) -> Any:
+        """The scores of a batch, as input to the model's distribution: arrays where C computes them."""
+        arrays = self.arrays()
+        if arrays is not None:
+            return arrays.scores(self._vectors(batch), batch.lengths)
+        return self.score(self.encoder(batch)[-1], batch)
+
+    def _vectors(self, batch: Batch) -> np.ndarray | None:
+        """(N, d): the vectors of words for C; None without words."""
+        return self.encoder.vectors(batch).contiguous().numpy() if any(batch.lengths) else None
 
     def score(self, words: Tensor, batch: Batch) -> Any:
         """(N, …), encoded words -> scores."""
@@ -197,8 +191,15 @@ class Recognizer(Model):
 
     def distribution(self, sentences: Sequence[Sentence]) -> Distribution:
         """The distribution over the mention sets of each sentence; types are indices into `labels`."""
-        batch, adjustment = self.collate(sentences), Adjustment(self.config, self.labels)
-        scores = self.biased(self(batch, adjustment.temperature), adjustment.temperature)
+        arrays = self.arrays()
+        if arrays is not None and not self.config.transformer.name:
+            return arrays.distribution(sentences)
+        batch = self.collate(sentences)
+        if arrays is not None:
+            return arrays.distribution_of(self._vectors(batch), batch.lengths)
+        adjustment = Adjustment(self.config, self.labels)
+        scores, temperature = self(batch), adjustment.temperature
+        scores = self.biased(scores if temperature == 1.0 else scores / temperature, temperature)
         return adjustment.calibrated(self.scorer.distribution(scores, batch.lengths))
 
     def biased(

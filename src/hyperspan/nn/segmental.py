@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -72,9 +72,6 @@ class SegmentalScorer(Scorer):
 
         extend = step() if self.interactions else close.new_zeros(*shape, close.shape[2] - 1, m)
         return EdgeScores(absent, present, extend, close, None if self.tied else step())
-
-    def of_arrays(self, tensors: Mapping[str, Tensor], temperature: float) -> EdgeScores:
-        return EdgeScores(**tensors)
 
     def add_mention_bias(self, scores: EdgeScores, bias: float) -> EdgeScores:
         return replace(scores, present=scores.present + bias)

@@ -1,15 +1,16 @@
-"""The kinds of models that C scores: the outputs of their scorers, and the distributions over arrays of scores."""
+"""The kinds of models that C scores: the outputs of their scorers, their scores in arrays, and the distributions over
+them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.encode import BESIDE, GapLimits, PartScores, ScoreArrays
+from hyperspan.kernels.encode import BESIDE
 from hyperspan.runtime.tensors import floats
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
 ArrayDistribution = Union[
     SegmentalHypergraph[np.ndarray], DiscontinuousHypergraph[np.ndarray], "JointSegmentalHypergraph[np.ndarray]"
 ]
-
-
-class Answering(Protocol):
-    """What a distribution needs of a model, besides the scores of a batch."""
-
-    config: Config
-    tensors: Mapping[str, np.ndarray]
-    temperature: float
-    """What its scores are divided by."""
-
-    @property
-    def labels(self) -> Sequence[str]: ...
 
 
 def groups_of(config: Config, labels: Sequence[str]) -> list[list[int]]:
@@ -65,19 +54,27 @@ class SegmentalKind:
         """(outputs,): the biases of a span's outputs with those of the configuration."""
         return learnt
 
-    def gaps(self, config: Config) -> GapLimits | None:
-        """The limits of gaps; None without them."""
-        return None
-
     def layers(self, config: Config, types: int) -> dict[str, tuple[int, ...]]:
         """The shapes of further weights, by name."""
         return {}
 
+    def unfilled(self, config: Config, shape: tuple[int, int, int, int]) -> Any:
+        """The scores of a batch of this shape, (B, n, c, m), for C to compute; they hold anything yet."""
+        made = _starts_and_ends(*shape)
+        if not config.model.tied:
+            made["branch"] = np.empty_like(made["extend"])
+        return EdgeScores.trusted(**made)
+
+    def completed(self, filled: Any, config: Config, tensors: Mapping[str, np.ndarray], temperature: float) -> Any:
+        """The scores of a batch, given what C computed: with those that do not depend on its words, divided by a
+        temperature."""
+        return filled
+
     def distribution(
-        self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
+        self, scores: Any, lengths: Sequence[int], config: Config, labels: Sequence[str]
     ) -> ArrayDistribution:
         """The distribution that the scores of a batch define."""
-        return SegmentalHypergraph(EdgeScores.trusted(**scores._asdict()), lengths)
+        return SegmentalHypergraph(scores, lengths)
 
 
 class JointKind(SegmentalKind):
@@ -103,18 +100,22 @@ class JointKind(SegmentalKind):
     def layers(self, config: Config, types: int) -> dict[str, tuple[int, ...]]:
         return {f"scorer.{name}.bias": (types, types) for name in self._pairs(config)}
 
-    def distribution(
-        self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
-    ) -> ArrayDistribution:
-        from hyperspan.structures.joint import JointScores, JointSegmentalHypergraph
+    def completed(self, filled: Any, config: Config, tensors: Mapping[str, np.ndarray], temperature: float) -> Any:
+        from hyperspan.structures.joint_scores import JointScores
 
-        shape = (*scores.close.shape, len(model.labels))
+        shape = (*filled.close.shape, filled.close.shape[3])
         pairs = {
-            name: np.broadcast_to(floats(model.tensors, f"scorer.{name}.bias") / np.float32(model.temperature), shape)
-            for name in self._pairs(model.config)
+            name: np.broadcast_to(floats(tensors, f"scorer.{name}.bias") / np.float32(temperature), shape)
+            for name in self._pairs(config)
         }
-        groups = groups_of(model.config, model.labels)
-        return JointSegmentalHypergraph(JointScores(EdgeScores(*scores), **pairs), lengths, groups)
+        return JointScores(filled, **pairs)
+
+    def distribution(
+        self, scores: Any, lengths: Sequence[int], config: Config, labels: Sequence[str]
+    ) -> ArrayDistribution:
+        from hyperspan.structures.joint import JointSegmentalHypergraph
+
+        return JointSegmentalHypergraph(scores, lengths, groups_of(config, labels))
 
     def _pairs(self, config: Config) -> list[str]:
         return [name for name in ("together", "within") if getattr(config.joint, name) != "none"]
@@ -149,15 +150,22 @@ class DiscontinuousKind(SegmentalKind):
         close, leaving, arriving, opening, last, gap = np.split(learnt, 6)
         return np.concatenate([close, leaving, arriving, opening + np.float32(config.discontinuous.bias), last, gap])
 
-    def gaps(self, config: Config) -> GapLimits:
-        return GapLimits(config.discontinuous.gap, config.discontinuous.later_width)
+    def unfilled(self, config: Config, shape: tuple[int, int, int, int]) -> Any:
+        (batch, n, c, m), limits = shape, config.discontinuous
+        widths = {"open": c, "gap": max(min(limits.gap, c - BESIDE), 0), "last": min(limits.later_width, c)}
+        parts = {name: np.empty((batch, n, width, m), dtype=np.float32) for name, width in widths.items()}
+        return DiscontinuousScores.trusted(**_starts_and_ends(*shape), **parts)
 
     def distribution(
-        self, model: Answering, scores: ScoreArrays, parts: PartScores | None, lengths: Sequence[int]
+        self, scores: Any, lengths: Sequence[int], config: Config, labels: Sequence[str]
     ) -> ArrayDistribution:
-        parts = PartScores(scores.close, scores.close, scores.close) if parts is None else parts  # of no words
-        most = model.config.discontinuous.parts
-        return DiscontinuousHypergraph(DiscontinuousScores(*scores[:4], *parts), lengths, most)
+        return DiscontinuousHypergraph(scores, lengths, config.discontinuous.parts)
+
+
+def _starts_and_ends(batch: int, n: int, c: int, m: int) -> dict[str, np.ndarray]:
+    """The scores that all kinds have."""
+    widths = {"absent": (), "present": (), "extend": (c - 1,), "close": (c,)}
+    return {name: np.empty((batch, n, *width, m), dtype=np.float32) for name, width in widths.items()}
 
 
 KINDS: dict[str, SegmentalKind] = {

@@ -23,8 +23,6 @@ from hyperspan.kernels.encode import (
     KnownTokens,
     LstmWeights,
     PackedWeights,
-    PartScores,
-    ScoreArrays,
     check_dtype,
     encode,
 )
@@ -101,7 +99,6 @@ class ArrayModel(InferenceModel):
         self.kind, self.openmp = KINDS[config.model.kind], openmp
         self.tokenizer = Tokenizer(config.model.tokenizer)
         self.adjustment = Adjustment(config, self.labels)
-        self.temperature = self.adjustment.temperature
         self.quick_options = options
         self.remembered_bytes = remembered_bytes
         self._packed: dict[tuple[int, bool], PackedWeights] = {}
@@ -165,44 +162,52 @@ class ArrayModel(InferenceModel):
 
     def _distribution(self, sentences: Sequence[Sentence], options: InferenceOptions) -> ArrayDistribution:
         lengths = [len(sentence) for sentence in sentences]
-        if not any(lengths):
-            empty = np.zeros((len(lengths), 0, len(self.labels)), dtype=np.float32)
-            nothing = ScoreArrays(empty, empty, empty[:, :, None][:, :, :0], empty[:, :, None])
-            return self.kind.distribution(self, nothing, None, lengths)
+        return self.distribution_of(self._words(sentences, lengths) if any(lengths) else None, lengths, options)
+
+    def distribution_of(
+        self, words: np.ndarray | KnownTokens | None, lengths: Sequence[int], options: InferenceOptions | None = None
+    ) -> ArrayDistribution:
+        """The distribution over the mention sets of sentences of these lengths; for `words` see :meth:`scores`."""
+        scores = self.scores(words, lengths, options, adjusted=True)
+        found = self.kind.distribution(scores, lengths, self.config, self.labels)
+        return self.adjustment.calibrated(found, folded=True) if any(lengths) else found
+
+    def scores(
+        self,
+        words: np.ndarray | KnownTokens | None,
+        lengths: Sequence[int],
+        options: InferenceOptions | None = None,
+        *,
+        adjusted: bool = False,
+    ) -> Any:
+        """The scores of sentences of these lengths, as the structure takes them.
+
+        `words` are vectors or known tokens, in packed order; None if there are none. With `adjusted`, scores have the
+        temperature and the biases of the configuration, and those of spans also the temperatures of types.
+        """
+        temperature = self.adjustment.temperature if adjusted else 1.0
+        longest = max(lengths, default=0)
+        width = max(min(self.max_width or longest, longest), 1)
+        made = self.kind.unfilled(self.config, (len(lengths), longest, width, len(self.labels)))
+        if words is not None:
+            library = self._library()
+            packed, options = self._weights(library, adjusted), options or self.options
+            arrays, threads = made.tensors(), thread_count()
+            encode(library, packed, words, lengths, arrays, options, temperature, threads, self.openmp)
+        if adjusted and self.adjustment.mention_bias:
+            made = made.changed(present=made.present + self.adjustment.mention_bias)
+        return self.kind.completed(made, self.config, self.tensors, temperature)
+
+    def _library(self) -> EncoderLibrary:
         if choose("encoder", "cpu") != "c":
             raise InputError(
                 "this model was loaded for the C kernels, which are not allowed here; load it again where you force the reference"
             )
-        library, threads = encoder_library(), thread_count()
-        words = self._kernels(library).of(library, sentences, packed_order(lengths), threads)
-        adjustment = self.adjustment
-        scores, parts = self.scores(words, lengths, options, self.temperature, adjusted=True)
-        if adjustment.mention_bias:
-            scores = scores._replace(present=scores.present + adjustment.mention_bias)
-        return adjustment.calibrated(self.kind.distribution(self, scores, parts, lengths), folded=True)
+        return encoder_library()
 
-    def scores(
-        self,
-        words: np.ndarray | KnownTokens,
-        lengths: Sequence[int],
-        options: InferenceOptions,
-        temperature: float = 1.0,
-        *,
-        adjusted: bool = False,
-    ) -> tuple[ScoreArrays, PartScores | None]:
-        """The scores of sentences of these lengths, divided by a temperature: of edges, and of parts and gaps.
-
-        `words` are vectors or known tokens, in packed order. With `adjusted`, scores of spans have the bias of
-        discontinuous mentions and are divided by the temperatures of types.
-        """
-        library = encoder_library()
-        packed = self._weights(library, adjusted)
-        parts = packed.part_scores(lengths, self.max_width)
-        threads = thread_count()
-        scores = encode(
-            *(library, packed, words, lengths, self.max_width, options, temperature, threads, self.openmp), parts=parts
-        )
-        return scores, parts
+    def _words(self, sentences: Sequence[Sentence], lengths: Sequence[int]) -> KnownTokens:
+        library = self._library()
+        return self._kernels(library).of(library, sentences, packed_order(lengths), thread_count())
 
     def _kernels(self, library: EncoderLibrary) -> TokenGates:
         """The contributions of tokens to the first layer, cached."""
@@ -244,5 +249,4 @@ def encoder_weights(tensors: Mapping[str, np.ndarray], config: Config) -> Encode
         floats(tensors, "scorer.parts.bias"),
         config.model.tied,
         kind.interactions(config),
-        kind.gaps(config),
     )

@@ -46,9 +46,9 @@ from hyperspan.kernels.numbers import (
     float64_device,
     inside,
     is_array,
-    namespace,
     placed,
     replaced,
+    to_numpy,
 )
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types
@@ -196,7 +196,9 @@ class UnitProduct(Distribution[Values]):
         each unit.
         """
         total: Any = self.unit_log_partition if weights is None else self.unit_log_partition * weights
-        return (total.sum(2) - weighted(self.scores, self.expected_edges(teacher, weights))).sum(1)
+        given = weights if weights is None or not is_array(teacher.scores.close) else to_numpy(weights)
+        edges = self.expected_edges(teacher, given).map(lambda one: placed(one, self.scores.close))
+        return (total.sum(2) - weighted(self.scores, edges)).sum(1)
 
     # -- under constraints, of some types, of some sentences ---------------------------------------------------------
 
@@ -292,14 +294,15 @@ class UnitProduct(Distribution[Values]):
         return exact.draw(k, self._uniform(generator))
 
     def _uniform(self, generator: Any) -> Uniform:
-        """Random numbers of a generator, or of the library's own."""
+        """Random numbers of a generator, of NumPy or of torch; without one, of the library's own."""
         close = self.scores.close
-        if is_array(close):
+        if isinstance(generator, np.random.Generator) or (generator is None and is_array(close)):
             drawn = generator or np.random.default_rng()
             return lambda *shape: drawn.random(shape)
-        xp = namespace(close)
+        import torch
+
         device = float64_device(close.device) if generator is None else generator.device
-        return lambda *shape: xp.rand(shape, generator=generator, dtype=xp.float64, device=device).cpu().numpy()
+        return lambda *shape: torch.rand(shape, generator=generator, dtype=torch.float64, device=device).cpu().numpy()
 
     def max_expected_f1(self) -> list[tuple[AnySet, float]]:
         """The set of each sentence with the highest expected F1 under the distribution, and that expectation.

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.kernels.numbers import to_numpy
 from hyperspan.nn import Model, Recognizer, load_model, new_model
 from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.folders import built, check_learnable
@@ -138,12 +139,12 @@ def resemblance(start: Recognizer, vocabulary: Vocabulary, sentences: Sequence[S
     kinds: list[int] = []
     probabilities = [torch.zeros(0, len(start.labels))]
     for places in batches_by_length([len(sentence) for sentence in some], start.max_width, start.batch_entries):
-        marginals = start.distribution([some[place] for place in places]).marginals  # (B, n, c, m)
+        marginals = to_numpy(start.distribution([some[place] for place in places]).marginals)  # (B, n, c, m)
         for row, place in enumerate(places):
             for begin, end, kind in gold_of(some[place], vocabulary.labels):
                 if end - begin <= marginals.shape[2]:
                     kinds.append(kind)
-                    probabilities.append(marginals[row, begin, end - begin - 1][None])
+                    probabilities.append(torch.from_numpy(marginals[row, begin, end - begin - 1])[None])
     types, counts = torch.tensor(kinds, dtype=torch.long), torch.zeros(len(vocabulary.labels))
     found = torch.zeros(len(counts), len(start.labels)).index_add_(0, types, torch.cat(probabilities))
     counts.index_add_(0, types, torch.ones(len(kinds)))

@@ -36,7 +36,7 @@ from hyperspan.kernels.numbers import to_numpy
 from hyperspan.nn.model import Model, Setting
 from hyperspan.nn.recognizer import Recognizer
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.structures import EdgeScores, SegmentalHypergraph
+from hyperspan.structures import SegmentalHypergraph
 from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
 from hyperspan.structures.mentions import AnyMention, MentionSet, fragments_of
@@ -261,9 +261,9 @@ def _chains(model: Recognizer, sentences: Sequence[Sentence]) -> Iterator[ChainB
         lengths = [len(sentence) for sentence in given]
         scores = model.scorer.add_mention_bias(model(model.collate(given)), bias)
         distribution = SegmentalHypergraph(scores / temperature, lengths)
-        starts, marks = distribution.edge_marginals.present.cpu().numpy(), model.marks(given)
+        starts, marks = to_numpy(distribution.edge_marginals.present), model.marks(given)
         gold = [model.scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        arrays = EdgeScores(**{name: tensor.cpu().numpy() for name, tensor in scores.tensors().items()})
+        arrays = scores.map(to_numpy)
         known = None if marks is None else marks.known_chains(lengths, *arrays.close.shape[1:3])
         yield chain_batch(arrays, lengths, starts, distribution.argmax(), gold, np.array(numbers), known)
 
