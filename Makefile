@@ -6,7 +6,7 @@ export HF_HUB_OFFLINE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # or every process would compile what it imports
 
-.PHONY: help demo test suite coverage browser test-corpora test-slow fuzz differential mutations kills lint types signs golden docs snippets benchmark kernels-here check-arm64 wheel audit clean
+.PHONY: help demo test suite web test-web coverage browser test-corpora test-slow fuzz differential mutations kills lint types signs golden docs snippets benchmark kernels-here check-arm64 wheel audit clean
 
 help:
 	@echo "make demo          annotate a text with each bundled model, and write demo.html"
@@ -24,6 +24,7 @@ help:
 	@echo "make signs         count what tells how well the code is built"
 	@echo "make golden        compare what hyperspan answers with the record of it in experiments/golden"
 	@echo "make docs          build the site into site/, strictly"
+	@echo "make web           build the browser package into web/dist, and print what it costs; make test-web tests it"
 	@echo "make snippets      record what the snippets of README and docs print now, as after a change of a model"
 	@echo "make benchmark     measure costs, as ratios"
 	@echo "make kernels-here  compile the C kernels of this checkout in place"
@@ -134,6 +135,19 @@ docs: $(VENV)/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "now open site/index.html"
 
+# ziglang, which compiles for browsers, is 100 MB to download and 400 MB on disk: so not part of make test.
+$(VENV)/installed-web: $(VENV)/installed-dev
+	$(BIN)/pip install --quiet brotli==1.2.1 ziglang==0.17.0
+	touch $@
+
+web: $(VENV)/installed-web
+	$(BIN)/python web/build.py
+	$(BIN)/python web/figures.py
+
+test-web: $(VENV)/installed-web browser
+	$(BIN)/python web/build.py
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/web
+
 snippets: $(VENV)/installed-dev
 	$(BIN)/python scripts/snippets.py --write
 
@@ -161,4 +175,4 @@ check-arm64:
 	PYTHON=$(PYTHON) sh scripts/check_arm64.sh
 
 clean:
-	rm -rf $(VENV) dist site demo.html demo.svg .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist web/dist site demo.html demo.svg .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis

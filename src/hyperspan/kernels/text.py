@@ -34,9 +34,9 @@ JOINERS = (0x200C, 0x200D)
 
 _CLASSES = {"L": 1 | 16, "M": 2 | 16, "N": 4, "Nd": 4 | 8 | 16, "Nl": 4 | 16, "Pc": 16}
 """Bits by Unicode category: letter, mark, number, digit and word, as in tokens.c."""
-_MARK = _CLASSES["M"]
-_SPACE, _BLANK, _IS_KNOWN = 32, 64, 128
-_UNIT = _BLANK
+_SPACE, _BLANK, KNOWN_CLASS = 32, 64, 128
+MARK_CLASS = KNOWN_CLASS | _CLASSES["M"]
+UNIT_CLASS = KNOWN_CLASS | _BLANK
 """Without the bit of white space: a character that is always a token."""
 _ENCODING = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
 codecs.lookup(_ENCODING)  # imports it now: a fork during the import would leave the child waiting for it forever
@@ -101,14 +101,14 @@ def classes(units: tuple[tuple[int, int], ...], marks: str) -> bytes:
     for code in chain.from_iterable(KNOWN + EASTERN):
         category = unicodedata.category(chr(code))
         if category not in ("Cn", "Cs") and code not in JOINERS:
-            bits[code] = _IS_KNOWN | _CLASSES.get(category, _CLASSES.get(category[0], 0))
+            bits[code] = KNOWN_CLASS | _CLASSES.get(category, _CLASSES.get(category[0], 0))
             if chr(code).isspace():
                 bits[code] |= _SPACE | (0 if code in _SPACES_OF_PYTHON else _BLANK)
     for first, end in units:
         if end <= len(bits):
-            bits[first:end] = bytes((_IS_KNOWN | _UNIT,)) * (end - first)
+            bits[first:end] = bytes((UNIT_CLASS,)) * (end - first)
     for mark in marks:
-        bits[ord(mark)] = _IS_KNOWN | _MARK
+        bits[ord(mark)] = MARK_CLASS
     return bytes(bits)
 
 

@@ -206,13 +206,22 @@ static int64_t word(const Text *text, int64_t i) { /* one that begins with a let
     return end;
 }
 
+static int64_t sign(const Text *text, int64_t i) { /* [^SPACE](?:\p{M}|\p{Emoji_Modifier}|\u200d[^SPACE])* */
+    for (i++; i < text->size;) {
+        if (is(text, i, MARK) || (text->text[i] >= 0x1F3FB && text->text[i] <= 0x1F3FF)) i++;
+        else if (text->text[i] == 0x200D && i + 1 < text->size && !is(text, i + 1, SPACE)) i += 2;
+        else break;
+    }
+    return i;
+}
+
 static int64_t words_token(const Text *text, int64_t i) {
     int64_t end;
     if (is_character(text, i)) return word(text, i);
     if ((end = clitic(text, i)) >= 0) return end;
     if (text->text[i] == '-' && (end = run_of(text, i, '-', 2)) >= 0) return end;
     if (text->text[i] == '.' && (end = run_of(text, i, '.', 3)) >= 0) return end;
-    return while_is(text, i + 1, MARK, text->size);
+    return sign(text, i);
 }
 
 /* -- both ---------------------------------------------------------------------------------------------------------------- */

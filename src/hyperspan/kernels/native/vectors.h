@@ -10,6 +10,8 @@
 #include <string.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
@@ -56,6 +58,8 @@ INLINE vec clamp(vec x, float limit) {
     return (vec)_mm256_max_ps((__m256)all(-limit), _mm256_min_ps((__m256)all(limit), (__m256)x));
 #elif defined(__SSE2__)
     return (vec)_mm_max_ps((__m128)all(-limit), _mm_min_ps((__m128)all(limit), (__m128)x));
+#elif defined(__wasm_simd128__)
+    return (vec)wasm_f32x4_pmax(wasm_f32x4_pmin((v128_t)x, (v128_t)all(limit)), (v128_t)all(-limit));
 #else
     for (int lane = 0; lane < LANES; lane++) x[lane] = x[lane] > limit ? limit : x[lane] < -limit ? -limit : x[lane];
     return x;

@@ -1,0 +1,1 @@
+"""The browser package in web/: it answers as Python does."""
