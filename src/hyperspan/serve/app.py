@@ -20,7 +20,7 @@ from hyperspan.errors import InputError
 from hyperspan.labelling.views import LabellingDesk
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.options import parse_thresholds
-from hyperspan.serve.errors import CODES, JSON, Compression, Problem, packed_json, shutting_down
+from hyperspan.serve.errors import CODES, JSON, PACKED, Problem, packed_json, shutting_down
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
@@ -51,7 +51,7 @@ def create_app(
     labelling: tuple[Route, ...] = ()
     if desk is not None:
         desk.on_model(service.use)
-        labelling = (*LabelRoutes(service, desk).listed, Route("/label", page("label.html")))
+        labelling = (*LabelRoutes(service, desk).listed, Route("/label", page("label.html"), middleware=PACKED))
     routes = Routes(service, labelling)
 
     @asynccontextmanager
@@ -61,11 +61,8 @@ def create_app(
         service.close()
 
     app = Starlette(
-        routes=[*routes.listed, Mount("/static", static_files())],
-        middleware=[
-            Middleware(RequestMiddleware, service=service, paths={route.path for route in routes.listed}),
-            Middleware(Compression),
-        ],
+        routes=[*routes.listed, Mount("/static", static_files(), middleware=PACKED)],
+        middleware=[Middleware(RequestMiddleware, service=service, paths={route.path for route in routes.listed})],
         exception_handlers={Problem: _answer_problem, InputError: _answer_mistake, HTTPException: _answer_http},
         lifespan=lifespan,
     )
@@ -83,13 +80,13 @@ class Routes:
             Route("/v1/annotate", self.annotate, methods=["POST"]),
             Route("/v1/hypergraph", self.hypergraph, methods=["POST"]),
             Route("/v1/annotate/stream", self.stream, methods=["POST"]),
-            Route("/v1/models", self.models),
+            Route("/v1/models", self.models, middleware=PACKED),
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),
             Route("/metrics", self.metrics),
-            Route("/openapi.json", self.openapi),
-            Route("/docs", self.docs),
-            Route("/", page("index.html")),
+            Route("/openapi.json", self.openapi, middleware=PACKED),
+            Route("/docs", self.docs, middleware=PACKED),
+            Route("/", page("index.html"), middleware=PACKED),
             *more,
         ]
         self.description = describe(self.listed, with_key=service.settings.api_key is not None)
