@@ -15,7 +15,12 @@ Wrong tensors and indices passed to :mod:`hyperspan.structures` raise :class:`Va
 """
 
 import re
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from numbers import Integral, Real
+from os import PathLike
+from types import NoneType
+from typing import Any
 
 EXIT_EXCEPTIONS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end the program. Any other exception fails one text only, even one from native code that is not an
@@ -36,6 +41,31 @@ def counted(number: int, noun: str) -> str:
     ('1 mention', '2,000 mentions')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+_KINDS = {
+    Integral: "a whole number",
+    Real: "a number",
+    bool: "True or False",
+    str: "a string",
+    Callable: "a function",
+    Iterable: "a list",
+    PathLike: "a path",
+    NoneType: "None",
+}
+"""What arguments may be, for messages."""
+
+
+def check_kind(name: str, value: object, *kinds: Any) -> None:
+    """Raise an error unless an argument is of one of these kinds.
+
+    >>> check_kind("top_k", True, Integral, NoneType)
+    Traceback (most recent call last):
+    ...
+    hyperspan.errors.InputError: top_k is True, but must be a whole number or None
+    """
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise InputError(f"{name} is {value!r:.60}, but must be {' or '.join(_KINDS[kind] for kind in kinds)}")
 
 
 class HyperspanError(Exception):

@@ -51,6 +51,12 @@ def open_text(path: Path) -> IO[str]:
     return cast(IO[str], openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig"))
 
 
+def check_name(name: str) -> None:
+    """Raise an error for a name that no file can have."""
+    if "\0" in name:
+        raise InputError(f"{name!r:.80} has the character NUL, which no name of a file has; leave it out")
+
+
 def check_regular(path: Path) -> None:
     """Raise an OSError for folders, pipes and devices, which may never end."""
     if path.exists() and not path.is_file():
@@ -77,6 +83,7 @@ class Target:
         """The path of the file or folder. Raises for standard output."""
         if self.name == "-":
             raise InputError("this format writes several files; name a folder instead of - for standard output")
+        check_name(self.name)
         return Path(self.name)
 
     def check(self) -> None:

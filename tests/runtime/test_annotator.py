@@ -405,6 +405,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"threshold": "0.5"}, r"the threshold is '0\.5'"),
     ({"top_k": -1}, "number of alternatives is -1"),
+    *(({"top_k": wrong}, "top_k is .*, but must be a whole number") for wrong in (None, "3", 1.5, [], True)),
+    *(({"types": wrong}, "types is .*, but must be a list or None") for wrong in (3, 1.5, True)),
+    *(({"pronouns": wrong}, "pronouns is .*, but must be True or False") for wrong in (None, "false", 0)),
+    ({"names": "false"}, "names is 'false', but must be True or False"),
+    ({"threshold": True}, "the threshold is True"),
     ({"top_k": 100_000_000}, "must be from 0 to 10,000"),
     ({"candidates": 0}, "the least probability of candidates is 0; it must be a probability above 0"),
     (known("require", 1, 3), "at 1:3 to require does not begin and end with words; whole words .* 0:3"),
@@ -434,6 +439,12 @@ def test_wrong_arguments_are_explained(annotator: Annotator, arguments: dict[str
 def test_pipe_takes_no_single_text(annotator: Annotator) -> None:
     with pytest.raises(InputError, match="pipe takes a list of texts"):
         annotator.pipe("one text")
+    for wrong in (None, 1.5):
+        with pytest.raises(InputError, match=r"texts is .*, but must be a list"):
+            annotator.pipe(wrong)  # type: ignore[arg-type]
+    for option, value in {"on_error": "skip", "on_words": 3, "keep_sentences": None}.items():
+        with pytest.raises(InputError, match=f"{option} is {value!r}, but must be"):
+            annotator.pipe([], **{option: value})  # type: ignore[arg-type]
 
 
 def test_a_required_mention_may_be_too_wide_or_skipped(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Literal
 
 from hyperspan.bulk.folder import folder_at
@@ -22,7 +25,7 @@ from hyperspan.bulk.shards import JobSettings, OutputFormat
 from hyperspan.bulk.workers import Engine, ThisProcess
 from hyperspan.corpora.outputs import check_bulk_output
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, check_kind
 from hyperspan.runtime.folders import DEFAULT_MODEL
 
 __all__ = ["JobSummary", "Progress", "annotate_files"]
@@ -77,6 +80,14 @@ def annotate_files(
     >>> json.loads(record)["line"], json.loads(record)["reason"]
     (2, 'the key "text" is missing, its keys are "title"')
     """
+    for name, value in {"text_column": text_column, "id_column": id_column}.items():
+        check_kind(name, value, str)
+    check_kind("workers", workers, Integral, NoneType)
+    check_kind("force", force, bool)
+    check_kind("on_progress", on_progress, Callable)
+    check_kind("output", output, str, PathLike)
+    check_kind("inputs", inputs, Iterable, PathLike)
+    check_kind("types", types, Iterable, NoneType)
     settings = JobSettings(
         dict(threshold) if isinstance(threshold, dict) else threshold,
         None if types is None else tuple(sorted({types} if isinstance(types, str) else set(types))),

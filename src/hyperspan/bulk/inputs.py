@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from hyperspan.corpora.file_types import GZIP, HEAD_BYTES, why_not_text
 from hyperspan.corpora.tables import TABLES
 from hyperspan.errors import InputError, require
-from hyperspan.files import is_url
+from hyperspan.files import check_name, is_url
 
 BLOCK = 1 << 20
 """The number of bytes requested at a time."""
@@ -198,6 +198,7 @@ def absolute(name: str) -> str:
     >>> absolute("file:///texts/a%20b.txt"), absolute("s3://bucket/texts/")
     ('/texts/a b.txt', 's3://bucket/texts')
     """
+    check_name(name)
     if name.startswith("file://"):
         name = unquote(urlsplit(name).path)
     if is_url(name):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
 from hyperspan.bulk.folder import Folder
 from hyperspan.bulk.inputs import Input
 from hyperspan.bulk.records import InputPiece, header_in, place_of, raw_records, unpacked
 from hyperspan.corpora.tables import Columns
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, check_kind
 
 T = TypeVar("T")
 PLAN, FORMAT = "plan.jsonl", "hyperspan-bulk-plan"
@@ -53,6 +54,7 @@ class ShardLimits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
+            check_kind(f"shard_{name}", value, Integral)
             if value < 1:
                 raise InputError(f"a shard of {value} {name} holds nothing; ask for at least 1")
 

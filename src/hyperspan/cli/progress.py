@@ -71,6 +71,12 @@ class EventDisplay:
         self._until_exit.close()
         self._live.stop()
 
+    def __call__(self, event: TrainingEvent) -> None:
+        self._show(event)
+
+    def _show(self, event: TrainingEvent) -> None:
+        raise NotImplementedError
+
     def _silent_until(self) -> float:
         """The time of the last line, later by as much as had passed before it."""
         return self._printed + (self._printed - self._began)
@@ -103,14 +109,14 @@ class TrainingDisplay(EventDisplay):
         """The next epoch with a line in a log."""
 
     @singledispatchmethod
-    def __call__(self, event: TrainingEvent) -> None:
+    def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
         """Show an event; each kind has its own method."""
 
-    @__call__.register
+    @_show.register
     def _note(self, event: DataNote) -> None:
         self._print(event.text)
 
-    @__call__.register
+    @_show.register
     def _settings(self, event: SettingsChosen) -> None:
         corpus = counted(event.sentences, "English sentence" if event.english else "sentence")
         self._print(f"settings for {corpus}, which --set changes:")
@@ -118,11 +124,11 @@ class TrainingDisplay(EventDisplay):
             values = ", ".join(f"{key.partition('.')[2]}={_shown(event.values[key])}" for key in keys)
             self._print(fill(values, 78, initial_indent=f"  {section:<12} ", subsequent_indent=" " * 15))
 
-    @__call__.register
+    @_show.register
     def _hint(self, event: Hint) -> None:
         self._print(f"hint: {event.text}", style="yellow")
 
-    @__call__.register
+    @_show.register
     def _start(self, event: RunStarted) -> None:
         self._epochs = event.epochs
         self._steps_an_epoch = max(1, event.steps // max(1, event.epochs))
@@ -134,7 +140,7 @@ class TrainingDisplay(EventDisplay):
         self._state = f"epoch {event.epoch + 1}/{self._epochs}"
         self._live.update(self._line, description=self._state, total=event.steps, completed=event.step)
 
-    @__call__.register
+    @_show.register
     def _step(self, event: StepsTaken) -> None:
         within = event.step - (event.epoch - 1) * self._steps_an_epoch
         state = f"loss {event.loss:.4f}{self._scores} · {event.words_per_second:,.0f} words/s"
@@ -142,7 +148,7 @@ class TrainingDisplay(EventDisplay):
         self._state = f"{reached}: step {within:,} of {self._steps_an_epoch:,}, {state}"
         self._live.update(self._line, completed=event.step, description=reached, state=state)
 
-    @__call__.register
+    @_show.register
     def _finish_epoch(self, event: EpochFinished) -> None:
         if event.dev is not None:
             self._best = event.dev["f1"] if event.best else self._best
@@ -166,7 +172,7 @@ class TrainingDisplay(EventDisplay):
             return True
         return event.epoch >= self._next and (event.dev is not None or not self._scores)
 
-    @__call__.register
+    @_show.register
     def _end(self, event: RunEnded) -> None:
         best = "" if event.best_f1 is None else f"; best dev F1 {_percent(event.best_f1)}, epoch {event.best_epoch}"
         self._state = "scoring the model"
@@ -215,25 +221,25 @@ class CurveDisplay(EventDisplay):
         self._scores = ""
 
     @singledispatchmethod
-    def __call__(self, event: TrainingEvent) -> None:
+    def _show(self, event: TrainingEvent) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]: a descriptor
         """Show an event; each kind has its own method."""
 
-    @__call__.register
+    @_show.register
     def _start_part(self, event: PartStarted) -> None:
         self._part, self._scores = f"{event.size:,} sentences, seed {event.seed} ({event.number} of {event.of})", ""
         self._state = self._part
         self._live.reset(self._line, description=self._part, state="")
 
-    @__call__.register
+    @_show.register
     def _start_run(self, event: RunStarted) -> None:
         self._epochs = event.epochs
         self._live.update(self._line, total=event.steps, completed=event.step)
 
-    @__call__.register
+    @_show.register
     def _step(self, event: StepsTaken) -> None:
         self._live.update(self._line, completed=event.step)
 
-    @__call__.register
+    @_show.register
     def _finish_epoch(self, event: EpochFinished) -> None:
         if event.dev is not None:
             self._scores = f", dev F1 {_percent(event.dev['f1'])}"
@@ -241,6 +247,6 @@ class CurveDisplay(EventDisplay):
         self._state = f"{self._part}: {reached}"
         self._live.update(self._line, completed=event.step, state=reached)
 
-    @__call__.register
+    @_show.register
     def _finish_part(self, event: PartFinished) -> None:
         self._print(f"hyperspan: {self._part}: dev F1 {_percent(event.run.f1)} in {duration(event.run.seconds)}")

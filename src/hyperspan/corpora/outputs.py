@@ -10,7 +10,7 @@ from hyperspan.corpora.file_types import DOCUMENT_SUFFIXES
 from hyperspan.corpora.formats import FORMATS, WRITERS, format_for, writable_formats
 from hyperspan.corpora.inputs import CORPORA, TEXTS, exists
 from hyperspan.errors import InputError
-from hyperspan.files import is_url
+from hyperspan.files import check_name, is_url
 
 OUTPUTS = ("terminal", "html", *WRITERS)
 """The outputs available without plug-ins: sentences with bars, an HTML page, or a corpus."""
@@ -108,6 +108,7 @@ def check_bulk_output(output: str, format_name: str = "jsonl", inputs: Sequence[
         raise InputError(
             "a bulk job writes a folder of shards, which standard output cannot be; name one with --output"
         )
+    check_name(output)
     if not is_folder(output) and output.endswith(FILES):
         raise InputError(f"{output} is the name of a file, but a bulk job writes a folder of shards; name a folder")
     check_not_read(output, inputs)

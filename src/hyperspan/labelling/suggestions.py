@@ -10,13 +10,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from numbers import Integral
 from operator import attrgetter
+from types import NoneType
 from typing import Literal, NamedTuple
 
 import numpy as np
 from attrs import evolve
 
-from hyperspan.errors import InputError
+from hyperspan.errors import InputError, check_kind
 from hyperspan.labelling.candidates import Pool, Suggestion
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
@@ -54,7 +56,7 @@ CRITERIA = {"mix": expected_mistakes, "entropy": entropy}
 
 def criterion_of(name: str) -> Measure:
     """The measure by which sentences and documents are ranked; an error lists the valid names."""
-    if name not in CRITERIA:
+    if name not in list(CRITERIA):
         raise InputError(f"sentences cannot be ranked by {name!r}; choose one of {', '.join(CRITERIA)}")
     return CRITERIA[name]
 
@@ -111,6 +113,7 @@ def rank(
     [(1, 0)]
     """
     for name, value in (("the number of suggestions", count), ("the budget of words", budget_words)):
+        check_kind(name, value, Integral, NoneType)
         if value is not None and value < 1:
             raise InputError(f"{name} is {value}, but must be at least 1")
     if unit not in UNITS:

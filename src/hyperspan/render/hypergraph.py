@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Literal
+from numbers import Integral
+from types import NoneType
+from typing import Literal, get_args
 
-from hyperspan.errors import InputError, LabelError, SpanError, require
+from hyperspan.errors import InputError, LabelError, SpanError, check_kind, require
 from hyperspan.render.diagram import Diagram, DiscontinuousDiagram, SegmentalDiagram, shown
 from hyperspan.render.svg import Picture
-from hyperspan.types import Mention
+from hyperspan.types import Mention, mention_set
 
 DIAGRAMS: dict[str, type[Diagram]] = {"segmental": SegmentalDiagram, "discontinuous": DiscontinuousDiagram}
 """What is drawn, by structure. Those of other systems are in `experiments/figures` of the repository."""
@@ -41,7 +43,7 @@ def draw_hypergraph(
     >>> svg.startswith("<svg") and "ORG" in svg
     True
     """
-    if structure not in DIAGRAMS:
+    if structure not in list(DIAGRAMS):
         raise InputError(f"the structure {structure!r} is not drawn, only {' and '.join(DIAGRAMS)}; {OTHERS}")
     return draw_diagram(
         DIAGRAMS[structure], words, mentions, types=types, max_width=max_width, show=show, most_edges=most_edges
@@ -59,7 +61,9 @@ def draw_diagram(
     most_edges: int | None = None,
 ) -> Picture:
     """Draw a sentence in a diagram of this kind; the arguments are those of :func:`draw_hypergraph`."""
-    found = sorted(set(mentions))
+    if show not in get_args(Show):
+        raise InputError(f"show is {show!r:.60}, but must be one of {', '.join(get_args(Show))}")
+    found = sorted(mention_set(mentions))
     labels = list(types) if types is not None else list(dict.fromkeys(mention.label for mention in found))
     _check(words, found, labels, max_width)
     kind.check(found, max_width)
@@ -97,6 +101,7 @@ def _check(words: Sequence[str], mentions: Sequence[Mention], labels: Sequence[s
         raise InputError("there are no mention types; give a mention or name the types, for example --labels PER,ORG")
     if len(set(labels)) < len(labels):
         raise LabelError(f"the types {', '.join(labels)} contain a duplicate; name each type once")
+    check_kind("max_width", max_width, Integral, NoneType)
     if max_width is not None and max_width < 1:
         raise InputError(f"the maximal width is {max_width}; it must be at least 1 word")
     for mention in mentions:

@@ -10,13 +10,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import NamedTuple
 
 from attrs import evolve
 
 from hyperspan.config import DiscontinuousConfig
 from hyperspan.corpora.results import without_mention_metadata
-from hyperspan.errors import EXIT_EXCEPTIONS, InputError
+from hyperspan.errors import EXIT_EXCEPTIONS, InputError, check_kind
 from hyperspan.runtime.cards import UNKNOWN, ModelCard
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
 from hyperspan.runtime.decoding import InferenceModel, predict
@@ -224,6 +225,10 @@ class Annotator:
         """
         if isinstance(texts, (str, Document)):
             raise InputError("pipe takes a list of texts, and was given one; call the annotator itself with it")
+        check_kind("texts", texts, Iterable)
+        check_kind("keep_sentences", keep_sentences, bool)
+        check_kind("on_error", on_error, Callable, NoneType)
+        check_kind("on_words", on_words, Callable, NoneType)
         options = self.options(threshold, types, top_k, candidates, names, pronouns)
         results = self.results(texts, options, keep_sentences=keep_sentences, on_words=on_words)
         return _documents(results, on_error)
@@ -282,6 +287,7 @@ class Annotator:
         pronouns: bool = True,
     ) -> DecodingOptions:
         """Check the options against the labels of the model."""
+        check_kind("names", names, bool)
         if names:
             check_marks_names(self.model.names)
         reported_as = self.model.names if names else None

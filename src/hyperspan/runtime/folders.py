@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hyperspan.config import Config
-from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError
+from hyperspan.errors import CONTROL_CHARACTERS, InputError, OutputExistsError, check_kind
 from hyperspan.files import Target, read_regular
 from hyperspan.runtime.cards import CARD, ModelCard
 from hyperspan.runtime.options import name_labels, shown_labels
@@ -33,6 +34,7 @@ def bundled_models(place: Path = PRETRAINED) -> list[str]:
 
 def folder_of(name_or_path: str | Path) -> Path:
     """Return the folder of a bundled model, by name, or the given folder itself."""
+    check_kind("the model", name_or_path, str, os.PathLike)
     folder, bundled = Path(name_or_path), bundled_models()
     if str(name_or_path) in bundled:
         return PRETRAINED / str(name_or_path)

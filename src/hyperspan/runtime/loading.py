@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError, MissingExtraError, is_installed, require_torch
+from hyperspan.errors import InputError, MissingExtraError, check_kind, is_installed, require_torch
 from hyperspan.kernels import choice
 from hyperspan.kernels.choice import VARIABLE, choose, forced
 from hyperspan.plugins import MODELS, imported
@@ -51,6 +51,7 @@ def load(
         raise InputError(
             f"the number type is called dtype; write dtype={precision!r} instead of precision={precision!r}"
         )
+    check_kind("the device", device, str)
     folder = folder_of(name_or_path)
     config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)
     if device == "cpu" and not (obstacle(config) or kernels_obstacle()):

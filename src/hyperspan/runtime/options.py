@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any
 
-from hyperspan.errors import InputError, LabelError
+from hyperspan.errors import InputError, LabelError, check_kind
 
 Threshold = float | Mapping[str | None, float] | Mapping[str, float] | None
 """None for the most probable set; or a minimal probability, for all labels or by label (None or "*": all others)."""
@@ -73,6 +76,7 @@ def decoding_options(
         renamed.get(label, label): index for index, label in enumerate(labels) if not renamed or label in renamed
     }
     labels = list(indices)
+    check_kind("types", types, Iterable, NoneType)
     asked = [types] if isinstance(types, str) else list(types) if types is not None else list(labels)
     thresholds = thresholds_by_label(threshold)
     for label in (*asked, *(thresholds or {}).keys() - {ANY_LABEL}):
@@ -80,8 +84,10 @@ def decoding_options(
             raise LabelError(f"the label {label!r} is not among those of the model; it knows {', '.join(labels)}")
     if candidates is not None:
         _check_probability("the least probability of candidates", candidates)
+    check_kind("top_k", top_k, Integral)
     if not 0 <= top_k <= MAX_ALTERNATIVES:
         raise InputError(f"the number of alternatives is {top_k}; it must be from 0 to {MAX_ALTERNATIVES:,}")
+    check_kind("pronouns", pronouns, bool)
     chosen = [label for label in labels if label in asked]
     least = None
     if thresholds is not None:
@@ -129,9 +135,9 @@ def thresholds_by_label(threshold: Threshold) -> dict[str, float] | None:
     return result
 
 
-def _check_probability(what: str, value: object) -> None:
-    if not isinstance(value, (int, float)) or not 0.0 < value <= 1.0:
-        raise InputError(f"{what} is {value!r}; it must be a probability above 0 and at most 1")
+def _check_probability(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
+        raise InputError(f"{what} is {value!r:.60}; it must be a probability above 0 and at most 1")
 
 
 NO_NAMES = (
