@@ -81,10 +81,12 @@ def test_recall_threshold_is_the_largest_that_satisfies_the_formula(rows: list[R
 
 
 @given(ROWS)
-def test_recall_threshold_falls_with_what_is_asked(rows: list[Row]) -> None:
+def test_recall_threshold_falls_and_that_of_precision_rises_with_what_is_asked(rows: list[Row]) -> None:
     curve, shares = curve_of(rows), [k / 20 for k in range(1, 20)]
     recalls = [recall_threshold(curve, share) or 0.0 for share in shares]
     assert recalls == sorted(recalls, reverse=True)
+    precisions = [precision_threshold(curve, share) or 1.0 for share in shares]
+    assert precisions == sorted(precisions)
 
 
 @given(ROWS)

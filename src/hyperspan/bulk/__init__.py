@@ -37,6 +37,8 @@ def annotate_files(
     *,
     model: str | Path = DEFAULT_MODEL,
     threshold: float | dict[str, float] | None = None,
+    recall: float | dict[str, float] | None = None,
+    precision: float | dict[str, float] | None = None,
     types: Iterable[str] | None = None,
     top_k: int = 0,
     names: bool = False,
@@ -60,8 +62,8 @@ def annotate_files(
     - `inputs`: files, folders or URLs of JSON Lines, Parquet, CSV, TSV or text. `kind` sets their format, which
       otherwise follows from the file names. `text_column` and `id_column` name the columns (or keys) to read.
     - `output`: the folder of shards. Invalid records go to its subfolder `rejected`. `format` is jsonl or parquet.
-    - `model`, `device`, `dtype`: as for :func:`hyperspan.load`. `threshold`, `types`, `top_k`, `names`, `pronouns`:
-      as for :class:`hyperspan.Annotator`.
+    - `model`, `device`, `dtype`: as for :func:`hyperspan.load`. `threshold`, `recall`, `precision`, `types`, `top_k`,
+      `names`, `pronouns`: as for :class:`hyperspan.Annotator`.
     - `shard_records`, `shard_bytes`: the maximal records and bytes of text per shard.
     - `engine`: "plain" runs on this machine, "ray" on a Ray cluster at `ray_address`. `workers` is the number of
       processes with a model each; 0 annotates in this process, which a crash in native code then ends.
@@ -99,6 +101,8 @@ def annotate_files(
         names,
         pronouns,
         dtype,
+        recall,
+        precision,
     )
     paths = [str(name) for name in ([inputs] if isinstance(inputs, (str, Path)) else inputs)]
     check_bulk_output(str(output), format, paths)

@@ -33,6 +33,8 @@ def annotate_dataset(
     *,
     text_column: str = "text",
     threshold: float | dict[str, float] | None = None,
+    recall: float | dict[str, float] | None = None,
+    precision: float | dict[str, float] | None = None,
     types: Iterable[str] | None = None,
     names: bool = False,
     pronouns: bool = True,
@@ -45,9 +47,9 @@ def annotate_dataset(
     `fragments` are the parts of a discontinuous mention, and null for others.
 
     A row whose text cannot be annotated has null there, and the reason in a column `rejected`, which is null in all
-    other rows. `threshold`, `types`, `names` and `pronouns` are as for :class:`hyperspan.Annotator`. Rows are annotated
-    lazily, `batch_size` at a time, by up to `workers` actors that each hold a model (default: the CPUs of the cluster
-    minus one, which reads; with GPUs, one per GPU)::
+    other rows. `threshold`, `recall`, `precision`, `types`, `names` and `pronouns` are as for
+    :class:`hyperspan.Annotator`. Rows are annotated lazily, `batch_size` at a time, by up to `workers` actors that each
+    hold a model (default: the CPUs of the cluster minus one, which reads; with GPUs, one per GPU)::
 
         import ray
         from hyperspan.bulk.ray_data import annotate_dataset
@@ -60,7 +62,7 @@ def annotate_dataset(
     from ray.data import ActorPoolStrategy
 
     chosen = None if types is None else tuple([types] if isinstance(types, str) else types)
-    settings = JobSettings(threshold, chosen, names=names, pronouns=pronouns)
+    settings = JobSettings(threshold, chosen, names=names, pronouns=pronouns, recall=recall, precision=precision)
     load(model).options(**settings.annotator_options)
     if workers is not None and workers < 1:
         raise InputError(f"there are {workers} workers to annotate with; ask for at least 1")

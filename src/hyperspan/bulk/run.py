@@ -59,7 +59,7 @@ def run_job(
     annotator = load(
         model, engine.device, settings.dtype
     )  # whole, in milliseconds: damaged weights are refused before a job begins
-    annotator.options(**settings.annotator_options)
+    promise = annotator.options(**settings.annotator_options).promise
     with output.created():
         about = {"name": model, "hash": hash_of(model)}
         try:
@@ -79,7 +79,7 @@ def run_job(
     untagged, foreign, judged = (
         sum(getattr(done, name) for done in job.done.values()) for name in ("untagged", "foreign", "judged")
     )
-    more = notes_on(annotator, untagged, foreign_note(annotator.card, foreign, judged))
+    more = notes_on(annotator, untagged, foreign_note(annotator.card, foreign, judged), promise)
     return _summary(job, resumed, [*notes, *more])
 
 

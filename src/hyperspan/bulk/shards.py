@@ -20,7 +20,7 @@ from hyperspan.corpora.jsonl import document_line
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, JobError, require
 from hyperspan.runtime.notes import Notes
-from hyperspan.runtime.options import thresholds_by_label
+from hyperspan.runtime.options import ANY_LABEL, thresholds_by_label
 from hyperspan.types import Document
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class JobSettings:
     names: bool = False
     pronouns: bool = True
     dtype: str = "float32"
+    recall: float | dict[str, float] | None = None
+    precision: float | dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         if self.format not in get_args(OutputFormat):
@@ -64,11 +66,16 @@ class JobSettings:
     def annotator_options(self) -> dict[str, Any]:
         """The keyword arguments of the annotator."""
         options = {"threshold": self.threshold, "types": self.types, "top_k": self.top_k}
-        return {**options, "names": self.names, "pronouns": self.pronouns}
+        options |= {"names": self.names, "pronouns": self.pronouns}
+        return {**options, "recall": self.recall, "precision": self.precision}
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that is equal for equivalent settings."""
-        return json.loads(json.dumps(asdict(self) | {"threshold": thresholds_by_label(self.threshold)}))
+        given = {"threshold": thresholds_by_label(self.threshold)}
+        for name in ("recall", "precision"):
+            share = getattr(self, name)
+            given[name] = {ANY_LABEL: share} if isinstance(share, float | int) else share
+        return json.loads(json.dumps(asdict(self) | given))
 
 
 @dataclass

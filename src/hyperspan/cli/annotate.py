@@ -83,7 +83,9 @@ def annotate(
     chosen = selection.options
     constraints = Constraints(_mentions(require, "--require"), _mentions(forbid, "--forbid"))
     annotator = model.load()
-    notes, files = Notes(annotator), _files_by_id(inputs)
+    promise = selection.promise(annotator)
+    words = "" if promise is None else promise.words
+    notes, files = Notes(annotator, words), _files_by_id(inputs)
     documents = notes.seen(documents, lambda document: files.get(document.id, document.id))
     failures = Failures(texts.problems)
     on_screen = output.output == "-" and sys.stdout.isatty()
@@ -97,7 +99,13 @@ def annotate(
             on_words=add_words,
         )
         known = len(constraints.require | constraints.forbid)
-        about = provenance(model.model, constraints=known, **chosen)
+        threshold = chosen["threshold"] if promise is None else promise.thresholds
+        about = provenance(
+            *(model.model, threshold, selection.types, known),
+            names=selection.names,
+            pronouns=selection.pronouns,
+            promise=words,
+        )
         labels = annotator.name_labels if selection.names else annotator.labels
         page = PageOptions(_title(inputs), labels, about)
         losses = _write(failures.without(found), format_name, output.target, page, formatting, texts.problems)

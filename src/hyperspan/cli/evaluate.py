@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -32,7 +33,10 @@ from hyperspan.types import Document
 
 if TYPE_CHECKING:
     from hyperspan.evaluation import ErrorReport, Report
+    from hyperspan.evaluation.guarantees import KeptPromise
+    from hyperspan.evaluation.tables import Section
     from hyperspan.runtime.annotator import Annotator
+    from hyperspan.runtime.guarantees import Promise
 
 Samples = Annotated[int, typer.Option(min=0, help="Bootstrap samples for confidence intervals; 0 for no intervals.")]
 
@@ -100,13 +104,13 @@ def evaluate(
         _draw(task.scores, plot, force)
     if errors is not None:
         about = {"model": model, "predictions": predictions, "gold": ", ".join(data)}
-        about |= _shown(selection) if model else {}
+        about |= _shown(selection, task.promise) if model else {}
         about |= {"labels": ", ".join(task.labels)} if task.labels else {}
         system, gold = shown_name(model or str(predictions)), ", ".join(map(shown_name, data))
         named = {key: value for key, value in about.items() if value}
         write_error_file(task.find_errors(), errors, force, f"Errors of {system} on {gold}", named, [system])
-    advice = _advice(task.scores, of_model=model is not None)
-    _show(task.scores, reporting, None if verbose else advice)
+    advice = _advice(task.scores, of_model=model is not None and task.promise is None)
+    _show(task, reporting, None if verbose else advice)
     reading.report()
 
 
@@ -126,12 +130,28 @@ class EvaluationTask(NamedTuple):
     documents: Iterable[Document]
     find_errors: Callable[[], ErrorReport]
     labels: list[str] | None
+    promise: EvaluatedPromise | None = None
 
 
-def _shown(selection: SelectionGroup) -> dict[str, str]:
+class EvaluatedPromise(NamedTuple):
+    """A promise that was asked for, and how it was kept."""
+
+    given: Promise
+    kept: list[KeptPromise]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """As JSON."""
+        promise = self.given
+        about = {"measure": promise.measure, "words": promise.words, "unit": promise.unit}
+        return {**about, "kept": [asdict(one) for one in self.kept]}
+
+
+def _shown(selection: SelectionGroup, promise: EvaluatedPromise | None) -> dict[str, str]:
     """How a model annotates, for people: what is not the default."""
     return {
-        "mentions found": chosen_by(selection.thresholds),
+        "mentions found": chosen_by(selection.thresholds if promise is None else promise.given.thresholds),
+        **({} if promise is None else {"promise": promise.given.words}),
         **({"mentions": "names alone"} if selection.names else {}),
         **({} if selection.pronouns else {"pronouns": "left out"}),
     }
@@ -154,7 +174,8 @@ def _check_task(
             f"--predictions {model}"
         )
     for_model = {"--threshold": selection.threshold, "--output": output, "--names": selection.names}
-    for_model["--no-pronouns"] = not selection.pronouns
+    for_model |= {"--no-pronouns": not selection.pronouns, "--recall": selection.recall}
+    for_model["--precision"] = selection.precision
     if predictions is not None and (name := next((name for name, value in for_model.items() if value), None)):
         raise InputError(f"{name} is for a model, but --predictions are made already; leave it out")
 
@@ -193,6 +214,7 @@ def _score_model(
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
     from hyperspan.evaluation.gold_names import gold_asked_for, without_pronouns
+    from hyperspan.evaluation.guarantees import kept_promises
     from hyperspan.evaluation.models import model_errors
     from hyperspan.runtime.options import check_marks_names
 
@@ -206,11 +228,13 @@ def _score_model(
     scored = ScoredLabels(scoring.labels, gold)
     labels = scored.among(known)
     _note_no_common_label(known, scored.in_gold)
+    types = [label for label in known if labels is None or label in labels]
+    promise = selection.promise(annotator, types)
     with counting("scoring", "words") as add_words:
         found = evaluate_model(
             annotator,
             gold,
-            threshold=selection.thresholds,
+            threshold=selection.thresholds if promise is None else promise.thresholds,
             samples=scoring.samples,
             seed=scoring.seed,
             labels=labels,
@@ -220,12 +244,12 @@ def _score_model(
             pronouns=selection.pronouns,
         )
     scored.note_others(known, found.documents)
-    types = [label for label in known if labels is None or label in labels]
 
     def errors() -> ErrorReport:
         return model_errors(found, annotator, annotator.options(types=types, names=selection.names))
 
-    return EvaluationTask(found.report, found.documents, errors, labels)
+    kept = None if promise is None else EvaluatedPromise(promise, kept_promises(found.aligned, promise))
+    return EvaluationTask(found.report, found.documents, errors, labels, kept)
 
 
 def _note_no_names(gold: Iterable[Document], annotator: Annotator) -> None:
@@ -275,13 +299,20 @@ def _advice(scores: Report, *, of_model: bool) -> str:
     return f"next: {'; '.join(steps)}; --verbose prints all tables"
 
 
-def _show(scores: Report, reporting: ReportingGroup, advice: str | None) -> None:
-    """Print the scores: a summary with advice, or all tables."""
+def _show(task: EvaluationTask, reporting: ReportingGroup, advice: str | None) -> None:
+    """Print the scores: a summary with advice, or all tables, and how a promise was kept."""
+    from hyperspan.evaluation.guarantees import promise_section
     from hyperspan.evaluation.tables import report_sections, summary_sections
 
-    reporting.show(
-        scores.to_dict(), lambda: report_sections(scores) if advice is None else summary_sections(scores, advice)
-    )
+    scores, promise = task.scores, task.promise
+    values = scores.to_dict() | ({} if promise is None else {"promise": promise.values})
+
+    def sections() -> Iterator[Section]:
+        if promise is not None:
+            yield promise_section(*promise)
+        yield from report_sections(scores) if advice is None else summary_sections(scores, advice)
+
+    reporting.show(values, sections)
 
 
 PAGES, RECORDS = (".html", ".htm"), (".jsonl", ".ndjson")

@@ -20,18 +20,21 @@ from hyperspan.cli.options import (
     output_option,
     split_names,
 )
-from hyperspan.cli.output import say
+from hyperspan.cli.output import counting, say
 from hyperspan.config import CorpusConfig
 from hyperspan.errors import InputError, LabelError, counted, require_torch
 from hyperspan.files import Target
 from hyperspan.runtime.cards import CARD, README, TEXTS, Figures, ModelCard, with_section
 from hyperspan.runtime.folders import copy_model, folder_of, target_of
+from hyperspan.runtime.guarantees import LONGEST_NAME
 from hyperspan.text.profile import TextProfile
 
 if TYPE_CHECKING:
     from hyperspan.evaluation.tables import Section
     from hyperspan.nn.model import Model
     from hyperspan.nn.recognizer import Recognizer
+    from hyperspan.runtime.annotator import Annotator
+    from hyperspan.runtime.guarantees import Guarantees
     from hyperspan.training.calibration import CalibrationFit
 
 
@@ -63,6 +66,10 @@ def calibrate(
         list[str],
         typer.Argument(metavar="DATA...", help="Annotated files or folders that the model was not trained on."),
     ],
+    guarantees_only: Annotated[
+        bool,
+        typer.Option("--guarantees-only", help="Keep the probabilities; store alone what the model can promise."),
+    ] = False,
     *,
     change: ChangeGroup,
     reading: ReadingGroup,
@@ -74,17 +81,25 @@ def calibrate(
     hyperspan train calibrates at its end, so this is for other data. It fits temperatures and biases of labels.
     The model finds the same mentions as before.
 
+    It also stores what the model can promise with --recall and --precision: measured on every other sentence with
+    probabilities that the rest calibrated. With --guarantees-only, all of DATA measures the model as it is.
+
     Example: hyperspan model calibrate dev.data --model runs/mine --force
 
     Example: hyperspan model calibrate dev.data --model genia --output my-genia
     """
     check_no_model("model calibrate {data} --model {model}", data)
     source, target = change.folders()
-    require_torch("calibrating a model")
+    card = ModelCard.read(source)
     compute.use_threads()
+    if guarantees_only:
+        _store_guarantees(data, card, source, target, reading, reporting, compute)
+        return
+    require_torch("calibrating a model")
     from hyperspan.nn import load_model
     from hyperspan.nn.recognizer import Recognizer
     from hyperspan.training.data import read_as_annotated
+    from hyperspan.training.guarantees import CrossFitted
     from hyperspan.training.tuning import tune_calibration
 
     found, problems = load_model(source, compute.device), reading.problems
@@ -101,16 +116,56 @@ def calibrate(
         raise InputError(
             f"{', '.join(data)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
         )
+    try:
+        annotator = CrossFitted(found, sentences, tune_calibration)
+        given = _measured(annotator, data, ReadingGroup(reading.from_, reading.option, "skip"))
+    except InputError as error:
+        given = None
+        say(f"{error}; hyperspan model calibrate --guarantees-only can use other data")
     fit = tune_calibration(found, sentences)
     _write_calibrated(found, source, target)
+    replace(card, guarantees={} if given is None else given.to_table()).write(target)
     used = f"{', '.join(Path(path).name for path in data)} ({counted(mentions, 'mention')})"
     _write_readme(source, target, fit, used)
-    _show_calibration(found, fit, reporting)
+    _show_calibration(found, fit, given, reporting)
     if mentions < FEW:
         say(
             f"{', '.join(data)} has only {counted(mentions, 'mention')}, so that the calibration stays near what the model "
             "had; give more annotated text for another one"
         )
+    reading.report()
+
+
+def _measured(annotator: Annotator, data: Sequence[str], reading: ReadingGroup) -> Guarantees:
+    """What a model can promise by these corpora."""
+    from hyperspan.evaluation.gold_names import gold_asked_for
+    from hyperspan.evaluation.guarantees import measure_guarantees
+
+    documents = [document for name in data for document in reading.documents(name)]
+    gold = gold_asked_for(documents, annotator.model.names)
+    name = ", ".join(Path(path).name for path in data)[:LONGEST_NAME]
+    with counting("measuring", "words") as add_words:
+        return measure_guarantees(annotator, gold, name, annotator.labels, reading.problems, add_words)
+
+
+def _store_guarantees(
+    data: Sequence[str],
+    card: ModelCard,
+    source: Path,
+    target: Path,
+    reading: ReadingGroup,
+    reporting: ReportingGroup,
+    compute: ComputeGroup,
+) -> None:
+    """Measure a model as it is, and write what it can promise to its card."""
+    from hyperspan.evaluation.guarantees import guarantee_sections, summary
+    from hyperspan.runtime.loading import load
+
+    given = _measured(load(source, compute.device), data, reading)
+    copy_model(source, target)
+    replace(card, guarantees=given.to_table()).write(target)
+    say(f"wrote {target}")
+    reporting.show({"guarantees": [asdict(one) for one in summary(given)]}, lambda: guarantee_sections(given))
     reading.report()
 
 
@@ -141,7 +196,11 @@ def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: s
         file.write(with_section(readme, "Calibration", text))
 
 
-def _show_calibration(model: Recognizer, fit: CalibrationFit | None, reporting: ReportingGroup) -> None:
+def _show_calibration(
+    model: Recognizer, fit: CalibrationFit | None, given: Guarantees | None, reporting: ReportingGroup
+) -> None:
+    from hyperspan.evaluation.guarantees import summary
+
     temperature, chosen = model.config.model.temperature, model.config.calibration
     if fit is None:
         say(f"a model of kind {model.config.model.kind} has one temperature: {temperature}")
@@ -149,8 +208,10 @@ def _show_calibration(model: Recognizer, fit: CalibrationFit | None, reporting: 
     measured = {"one temperature": fit.before, "calibrated": fit.after, "calibrated, held out": fit.held_out}
     parts = {name.replace(", ", "_").replace(" ", "_"): asdict(found) for name, found in measured.items()}
     values: dict[str, Any] = {"temperature": temperature, **asdict(chosen), "predicted_mentions": parts}
+    values["guarantees"] = [] if given is None else [asdict(one) for one in summary(given)]
 
     def sections() -> list[Section]:
+        from hyperspan.evaluation.guarantees import guarantee_sections
         from hyperspan.evaluation.tables import Section, calibration_section
 
         errors = [(name, f"{found.ece:.4f}", f"{found.brier:.4f}") for name, found in measured.items()]
@@ -161,6 +222,7 @@ def _show_calibration(model: Recognizer, fit: CalibrationFit | None, reporting: 
             Section("Predicted mentions of dev", ("", "ECE", "Brier"), errors, f"{fit.after.count:,} mentions"),
             Section("Chosen", ("label", "temperature", "bias"), of_labels),
             calibration_section("Held out, by probability", fit.held_out),
+            *(() if given is None else guarantee_sections(given)),
         ]
 
     reporting.show(values, sections)

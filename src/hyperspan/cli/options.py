@@ -30,6 +30,7 @@ from hyperspan.types import Document, Mention
 if TYPE_CHECKING:
     from hyperspan.evaluation.tables import Section
     from hyperspan.runtime.annotator import Annotator
+    from hyperspan.runtime.guarantees import Promise
 
 
 # -- options that experiments have too ---------------------------------------------------------------------------------
@@ -224,6 +225,23 @@ class SelectionGroup:
             "Repeat for more labels. Default: the most probable set of mentions.",
         ),
     ] = None
+    recall: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recall",
+            metavar="P|LABEL=P",
+            help="Find at least this share of the mentions, expected over texts like those that the model was calibrated "
+            "on, such as 0.95; LABEL=P for one label. See hyperspan model calibrate.",
+        ),
+    ] = None
+    precision: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--precision",
+            metavar="P|LABEL=P",
+            help="Find as much as possible of which at least this share is right, with 90% confidence.",
+        ),
+    ] = None
     labels: Labels = None
     names: Annotated[
         bool,
@@ -249,7 +267,18 @@ class SelectionGroup:
     def options(self) -> dict[str, Any]:
         """The keyword arguments of an annotator."""
         found = {"threshold": self.thresholds, "types": self.types}
+        found |= {name: parse_thresholds(getattr(self, name) or (), name) for name in ("recall", "precision")}
         return {**found, "names": self.names, "pronouns": self.pronouns}
+
+    def promise(self, annotator: Annotator, types: Sequence[str] | None = None) -> Promise | None:
+        """The promise that is asked of an annotator, if any; for these types, if they are others."""
+        given = self.options
+        if types is not None:
+            given["types"] = types
+        threshold, promise = given.pop("threshold"), annotator.promise(**given)
+        if threshold is not None and promise is not None:
+            raise InputError("--threshold is given with a promise, which chooses its own; leave one of them out")
+        return promise
 
 
 @dataclass(frozen=True)

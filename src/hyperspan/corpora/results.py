@@ -21,6 +21,8 @@ from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternati
 
 ALTERNATIVES, CANDIDATES = "alternatives", "candidates"
 """The keys of the metadata."""
+PROMISE = "promise"
+"""The key of what the mentions of a document come with: a promise of recall or precision, in words."""
 ABOUT_MENTIONS = "about_mentions"
 """The key of what a corpus says of its own mentions, besides them: relations, attributes, notes."""
 MENTION_KEYS = ("start", "end", "label", "text", "probability", "fragments", "head", "id")
@@ -44,7 +46,7 @@ def without_mention_metadata(metadata: Mapping[str, Any]) -> Record:
     return {
         key: [kept(one) for one in value] if isinstance(value, list) else value  # a list may have records of sentences
         for key, value in kept(metadata).items()
-        if key not in (ALTERNATIVES, CANDIDATES)
+        if key not in (ALTERNATIVES, CANDIDATES, PROMISE)
     }
 
 
@@ -157,7 +159,7 @@ def from_metadata(document: Document) -> Document:
     try:
         found = evolve(
             document,
-            metadata={key: value for key, value in metadata.items() if key not in (ALTERNATIVES, CANDIDATES)},
+            metadata={key: value for key, value in metadata.items() if key not in (ALTERNATIVES, CANDIDATES, PROMISE)},
             alternatives=_alternatives(metadata[ALTERNATIVES], document.text) if ALTERNATIVES in metadata else None,
             candidates=[_mention(one, document.text) for one in metadata[CANDIDATES]]
             if CANDIDATES in metadata

@@ -123,7 +123,7 @@ def evaluate_model(
             "sentence without the part-of-speech tags that the model was trained with; expect lower scores", untagged
         )
     start = time.perf_counter()
-    found = _predictions(model, blank, on_words, threshold=threshold, **options)
+    found = _predictions(model, blank, on_words, threshold=threshold, candidates=CANDIDATE_THRESHOLD, **options)
     seconds = time.perf_counter() - start
     predicted = _with_mentions(blank, [one.mentions for one in found])
     candidates = _with_mentions(blank, [one.candidates for one in found])
@@ -151,13 +151,27 @@ def _predictions(
     on_words: Callable[[int], None] | None,
     **options: Any,
 ) -> list[SentencePrediction]:
-    """What the model finds in all sentences of the documents, with the candidates that calibration is measured on."""
+    """What the model finds in all sentences of the documents, with these options."""
     sentences, found = list(sentences_read(model, documents)), list[SentencePrediction]()
-    for one in model.predictions(sentences, candidates=CANDIDATE_THRESHOLD, **options):
+    for one in model.predictions(sentences, **options):
         if on_words is not None:
             on_words(len(sentences[len(found)]))
         found.append(one)
     return found
+
+
+def candidates_of(
+    model: SentenceRecognizer,
+    gold: Iterable[Document],
+    least: float,
+    problems: Problems | None = None,
+    on_words: Callable[[int], None] | None = None,
+) -> Aligned:
+    """Gold sentences with all mentions of at least this probability, in texts that the model reads without gold."""
+    problems, annotated = problems if problems is not None else Problems(), list(gold)
+    blank = [_without_mentions(document, model.tokenizer, problems) for document in annotated]
+    found = _predictions(model, blank, on_words, candidates=least)
+    return align(annotated, _with_mentions(blank, [one.candidates for one in found]), problems=problems)
 
 
 def sentences_read(model: SentenceRecognizer, documents: Sequence[Document]) -> Iterator[Sentence]:

@@ -175,13 +175,14 @@ def provenance(
     *,
     names: bool = False,
     pronouns: bool = True,
+    promise: str = "",
 ) -> str:
     """The sentence below the title of a page on how it was made.
 
     >>> provenance("genia", {"*": 0.3, "DNA": 0.1}, day="2026-11-16").replace(__version__, "1.0")
     'Model genia; every mention at least this probable: 0.3, DNA 0.1; hyperspan 1.0; 2026-11-16.'
     """
-    said = [f"Model {shown_name(model)}", chosen_by(threshold)]
+    said = [f"Model {shown_name(model)}", chosen_by(threshold), *([promise] if promise else [])]
     if labels := ", ".join(types or ()):
         said.append(f"types {labels}")
     if names:

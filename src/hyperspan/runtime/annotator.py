@@ -10,19 +10,20 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import NamedTuple
 
 from attrs import evolve
 
 from hyperspan.config import DiscontinuousConfig
-from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS, InputError, check_kind
 from hyperspan.runtime.cards import UNKNOWN, ModelCard
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints, constraints_by_sentence, constraints_on
 from hyperspan.runtime.decoding import InferenceModel, predict
-from hyperspan.runtime.documents import Failure, SentencePrediction, assemble, attempt, windows
+from hyperspan.runtime.documents import Failure, SentencePrediction, assemble, attempt, found_metadata, windows
 from hyperspan.runtime.domain import DomainCheck, DomainFit
+from hyperspan.runtime.guarantees import Asked, Guarantees, Promise
 from hyperspan.runtime.options import (
     DecodingOptions,
     Threshold,
@@ -73,6 +74,12 @@ class Annotator:
       `name_labels`. Only some models mark names.
     - `pronouns`: if false, leave out mentions that are one English pronoun ("she", "nobody's"). The probabilities of
       the others stay the same.
+    - `recall`, in place of `threshold`: find every mention down to the probability that keeps a promise, such as 0.95:
+      of texts like those that the model was calibrated on, an expected 5% of the mentions at most are missed. A dict
+      makes a promise for each label, ``{"protein": 0.98, "*": 0.9}``.
+    - `precision`, in place of `threshold`: find as much as keeps the promise that this share of it is right, with 90%
+      confidence. Both need a model with guarantees (``hyperspan model calibrate``); the promise is in
+      ``document.metadata["promise"]``.
 
     Each mention has its marginal probability. It is exact, except for cascaded chains and models that decide step by
     step.
@@ -86,7 +93,7 @@ class Annotator:
 
     The constructor takes a loaded model and its `card`. `window` is the number of words that are read ahead,
     `long_text` the number of characters above which `keep_sentences` has an effect, and `max_spans` the maximal
-    words × widths of a sentence.
+    words × widths of a sentence. `skips` says that the model was loaded to skip words, so that it makes no promises.
     """
 
     def __init__(
@@ -97,10 +104,11 @@ class Annotator:
         window: int = WINDOW,
         long_text: int = LONG_TEXT,
         max_spans: int = MAX_SPANS,
+        skips: bool = False,
     ) -> None:
         self.model, self.card = model, card
         self._domain_check = DomainCheck.of_or_warn(card)
-        self.window, self.long_text, self.max_spans = window, long_text, max_spans
+        self.window, self.long_text, self.max_spans, self.skips = window, long_text, max_spans, skips
 
     def __repr__(self) -> str:
         return f"Annotator({self.model.config.model.kind}, labels: {', '.join(self.labels)})"
@@ -165,14 +173,16 @@ class Annotator:
         candidates: float | None = None,
         names: bool = False,
         pronouns: bool = True,
+        recall: Asked = None,
+        precision: Asked = None,
         require: Iterable[Mention] = (),
         forbid: Iterable[Mention] = (),
     ) -> Document:
         """Annotate one text and return it as a document with mentions.
 
-        `threshold`, `types`, `names` and `pronouns` are explained above; `top_k` and `candidates` as for :meth:`pipe`.
-        `require` and `forbid` are mentions, in characters of the text, that must and must not be found. The other
-        mentions and all probabilities are then conditional on them.
+        `threshold`, `types`, `names`, `pronouns`, `recall` and `precision` are explained above, `top_k` and
+        `candidates` at :meth:`pipe`. `require` and `forbid` are mentions, in characters of the text, that must and must
+        not be found. The other mentions and all probabilities are then conditional on them.
 
         >>> from hyperspan import Mention, load
         >>> annotate, text = load("genia"), "c-Rel binds the IL-2 promoter in Jurkat T cells."
@@ -182,7 +192,7 @@ class Annotator:
         >>> [mention.text for mention in annotate(text, types=["cell_line"], require=known).mentions]
         ['Jurkat']
         """
-        options = self.options(threshold, types, top_k, candidates, names, pronouns)
+        options = self.options(threshold, types, top_k, candidates, names, pronouns, recall, precision)
         [result] = self.results([(text, Constraints(require, forbid))], options)
         return _document_or_raise(result)
 
@@ -196,6 +206,8 @@ class Annotator:
         candidates: float | None = None,
         names: bool = False,
         pronouns: bool = True,
+        recall: Asked = None,
+        precision: Asked = None,
         keep_sentences: bool = True,
         on_error: OnError | None = None,
         on_words: OnWords | None = None,
@@ -205,7 +217,7 @@ class Annotator:
         Texts are strings, documents, or pairs of one and :class:`Constraints`. They are read lazily, some thousand
         words ahead. A document keeps its id, metadata, sentences, tokens and tags; its mentions are replaced.
 
-        `threshold`, `types`, `names` and `pronouns` are explained above. The other options:
+        `threshold`, `types`, `names`, `pronouns`, `recall` and `precision` are explained above. The other options:
 
         - `top_k`: also set `alternatives` to the k most probable mention sets of each sentence, best first. Without
           pronouns there may be fewer: sets that differ in pronouns alone become one.
@@ -229,7 +241,7 @@ class Annotator:
         check_kind("keep_sentences", keep_sentences, bool)
         check_kind("on_error", on_error, Callable, NoneType)
         check_kind("on_words", on_words, Callable, NoneType)
-        options = self.options(threshold, types, top_k, candidates, names, pronouns)
+        options = self.options(threshold, types, top_k, candidates, names, pronouns, recall, precision)
         results = self.results(texts, options, keep_sentences=keep_sentences, on_words=on_words)
         return _documents(results, on_error)
 
@@ -241,6 +253,8 @@ class Annotator:
         types: Iterable[str] | None = None,
         names: bool = False,
         pronouns: bool = True,
+        recall: Asked = None,
+        precision: Asked = None,
     ) -> Iterator[Sentence]:
         """Annotate tokenized sentences: yield each with its mentions, in token positions.
 
@@ -249,7 +263,7 @@ class Annotator:
         >>> [(mention.span, mention.label) for mention in sentence.mentions]
         [((0, 2), 'cell_line')]
         """
-        options = self.options(threshold, types, names=names, pronouns=pronouns)
+        options = self.options(threshold, types, 0, None, names, pronouns, recall, precision)
         return (
             evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
             for sentence, found in self._predicted(sentences, options)
@@ -285,14 +299,55 @@ class Annotator:
         candidates: float | None = None,
         names: bool = False,
         pronouns: bool = True,
+        recall: Asked = None,
+        precision: Asked = None,
     ) -> DecodingOptions:
-        """Check the options against the labels of the model."""
+        """Check the options against the labels of the model, and choose the thresholds that keep a promise."""
         check_kind("names", names, bool)
+        promise = self.promise(recall, precision, types, names, pronouns)
+        if promise is not None:
+            if threshold is not None:
+                raise InputError("a threshold and a promise are given, which chooses its own; leave one of them out")
+            threshold = promise.thresholds
         if names:
             check_marks_names(self.model.names)
         reported_as = self.model.names if names else None
         types = self.labels if types is None and not names else types
-        return decoding_options(self.model.labels, threshold, types, top_k, candidates, pronouns, reported_as)
+        found = decoding_options(self.model.labels, threshold, types, top_k, candidates, pronouns, reported_as)
+        return found if promise is None else replace(found, promise=promise.words)
+
+    def promise(
+        self,
+        recall: Asked = None,
+        precision: Asked = None,
+        types: Iterable[str] | None = None,
+        names: bool = False,
+        pronouns: bool = True,
+    ) -> Promise | None:
+        """The thresholds that keep a promise of recall or precision, with its words; None if neither is asked for.
+
+        An InputError says why if nothing keeps it, and what can be promised.
+        """
+        if recall is None and precision is None:
+            return None
+        if recall is not None and precision is not None:
+            raise InputError(
+                "recall and precision are both asked for, but each has its own threshold; leave one of them out"
+            )
+        if names or not pronouns:
+            what = "names alone" if names else "mentions without pronouns"
+            raise InputError(f"promises are for all mentions, and {what} are asked for; leave one of both out")
+        if self.skips:
+            raise InputError("words are skipped, which promises do not allow for; load the model without skip")
+        asked = {types} if isinstance(types, str) else self.labels if types is None else set(types)
+        labels = [label for label in self.model.labels if label in asked]
+        measure = "precision" if recall is None else "recall"
+        every = labels == list(self.labels)
+        return self._guarantees.promise(measure, precision if recall is None else recall, labels, every)
+
+    @functools.cached_property
+    def _guarantees(self) -> Guarantees:
+        return Guarantees.from_table(self.card.guarantees)
 
     def split(self, given: str | Document) -> Document:
         """Split a text into sentences and tokens; a document with sentences keeps them."""
@@ -412,7 +467,7 @@ class Annotator:
         return evolve(
             document,
             mentions=[mention for part in parts for mention in part.mentions],
-            metadata=without_mention_metadata(document.metadata),
+            metadata=found_metadata(document, options),
             alternatives=[one for part in parts for one in part.alternatives or ()] if options.top_k else None,
             candidates=(
                 [one for part in parts for one in part.candidates or ()] if options.candidates is not None else None

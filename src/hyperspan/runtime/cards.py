@@ -69,6 +69,8 @@ class ModelCard:
     figures: Figures = field(default_factory=Figures)
     profile: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The profile of the training text, by which texts of other domains are detected."""
+    guarantees: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The data for promises of recall and precision."""
 
     @classmethod
     def read(cls, folder: Path) -> ModelCard:
@@ -106,7 +108,7 @@ class ModelCard:
 
     @classmethod
     def _from_tables(cls, given: dict[str, Any]) -> ModelCard:
-        _check_keys(given, (*TEXTS, "labels", "figures", "profile"), "")
+        _check_keys(given, (*TEXTS, "labels", "figures", "profile", "guarantees"), "")
         texts = {key: _text(given.get(key, ""), key, longest) for key, longest in TEXTS.items()}
         labels = {
             _text(label, "a label", LONGEST_MEANING): _text(meaning, f"labels.{label}", LONGEST_MEANING)
@@ -116,7 +118,8 @@ class ModelCard:
         _check_keys(figures, ("corpus", "dev", "test"), "figures.")
         scores = {key: _percent(figures[key], f"figures.{key}") for key in ("dev", "test") if key in figures}
         known = Figures(_text(figures.get("corpus", ""), "figures.corpus", TEXTS["title"]), **scores)
-        return cls(**texts, labels=labels, figures=known, profile=free_table(given.get("profile", {}), "profile"))
+        profile, guarantees = (free_table(given.get(name, {}), name) for name in ("profile", "guarantees"))
+        return cls(**texts, labels=labels, figures=known, profile=profile, guarantees=guarantees)
 
     @classmethod
     def for_labels(cls, title: str, labels: tuple[str, ...], figures: Figures) -> ModelCard:
@@ -133,6 +136,7 @@ class ModelCard:
             "labels": self.labels,
             "figures": {key: value for key, value in vars(self.figures).items() if value not in ("", None)},
             "profile": self.profile,
+            "guarantees": self.guarantees,
         }
         for name, table in tables.items():
             if table:
@@ -145,7 +149,7 @@ class ModelCard:
             file.write(self.to_toml())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the card as JSON values, without the profile."""
+        """Return the card as JSON values, without profile and guarantees."""
         texts = {key: getattr(self, key) for key in TEXTS}
         return {**texts, "labels": dict(self.labels), "figures": dict(vars(self.figures))}
 

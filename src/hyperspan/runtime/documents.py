@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hyperspan.corpora.documents import by_characters
-from hyperspan.corpora.results import without_mention_metadata
+from hyperspan.corpora.results import PROMISE, without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.types import (
@@ -48,10 +48,16 @@ def assemble(document: Document, predictions: Sequence[SentencePrediction], opti
         mentions,
         tuple([_with_found(*pair) for pair in pairs]),
         document.id,
-        without_mention_metadata(document.metadata),
+        found_metadata(document, options),
         alternatives,
         candidates,
     )
+
+
+def found_metadata(document: Document, options: DecodingOptions) -> dict[str, Any]:
+    """The metadata of a document whose mentions are replaced, with the promise that they come with."""
+    kept = without_mention_metadata(document.metadata)
+    return {**kept, PROMISE: options.promise} if options.promise else kept
 
 
 def _with_found(sentence: Sentence, found: SentencePrediction) -> Sentence:

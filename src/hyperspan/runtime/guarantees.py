@@ -36,8 +36,12 @@ MOST_LABELS = 10_000
 
 
 class Promise(NamedTuple):
-    """The thresholds that keep a promise, and the promise in words."""
+    """What is promised, for units of text like those of calibration, and the thresholds that keep it."""
 
+    measure: Measure
+    unit: str
+    shares: Mapping[str, float]
+    """By label; "*" is for all mentions together."""
     thresholds: dict[str, float]
     words: str
 
@@ -86,7 +90,8 @@ class Guarantees:
         share = by_label[ANY_LABEL]
         least = self._threshold(measure, share, ANY_LABEL, what)
         data = f"{self._size(ANY_LABEL)} of {self.data}"
-        return Promise({ANY_LABEL: least}, f"{measure.says(f'{_percent(share)} of {what}')}; calibrated on {data}")
+        words = f"{measure.says(f'{_percent(share)} of {what}')}; calibrated on {data}"
+        return Promise(measure.name, self.unit, by_label, {ANY_LABEL: least}, words)
 
     def _apart(self, measure: _Measure, by_label: Mapping[str, float], labels: Sequence[str]) -> Promise:
         asked = {label: by_label.get(label, by_label.get(ANY_LABEL)) for label in labels}
@@ -94,7 +99,8 @@ class Guarantees:
         thresholds = {ANY_LABEL: DEFAULT_THRESHOLD}
         thresholds |= {label: self._threshold(measure, share, label, label) for label, share in given.items()}
         parts = [f"{_percent(share)} of {label} ({self._size(label)})" for label, share in given.items()]
-        return Promise(thresholds, f"{measure.says(', '.join(parts))}; calibrated on {self.data}")
+        words = f"{measure.says(', '.join(parts))}; calibrated on {self.data}"
+        return Promise(measure.name, self.unit, given, thresholds, words)
 
     def _threshold(self, measure: _Measure, share: float, label: str, what: str) -> float:
         curve = self.curves.get(label)
@@ -151,6 +157,7 @@ class Guarantees:
 class _Measure(NamedTuple):
     """A promise of recall or precision: of what, its words, and by which thresholds it is kept."""
 
+    name: Measure
     what: str
     verb: str
     threshold: Callable[[RiskCurve, float], float | None]
@@ -161,9 +168,15 @@ class _Measure(NamedTuple):
 
 
 _MEASURES: dict[Measure, _Measure] = {
-    "recall": _Measure("mentions", "found, expected", recall_threshold, most_recall),
+    "recall": _Measure("recall", "mentions", "found, expected", recall_threshold, most_recall),
     "precision": _Measure(
-        "mentions found", f"right, with {CONFIDENCE:.0%} confidence", precision_threshold, most_precision
+        *(
+            "precision",
+            "mentions found",
+            f"right, with {CONFIDENCE:.0%} confidence",
+            precision_threshold,
+            most_precision,
+        )
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -54,14 +55,14 @@ def load(
     check_kind("the device", device, str)
     folder = folder_of(name_or_path)
     config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)
+    skips = skip is not None and skip < math.inf
     if device == "cpu" and not (obstacle(config) or kernels_obstacle()):
-        return Annotator(
-            ArrayModel.from_folder(folder, config, Vocabulary.load(folder), dtype=dtype, skip=skip), card=card
-        )
+        model = ArrayModel.from_folder(folder, config, Vocabulary.load(folder), dtype=dtype, skip=skip)
+        return Annotator(model, card=card, skips=skips)
     _require_torch(folder, config, device)
     check_device(device)
     load_model = imported("hyperspan.nn.folders:load_model")
-    return Annotator(load_model(folder, device, dtype=dtype, skip=skip), card=card)
+    return Annotator(load_model(folder, device, dtype=dtype, skip=skip), card=card, skips=skips)
 
 
 def kernels_obstacle() -> str | None:

@@ -10,14 +10,16 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.domain import DomainTally
 from hyperspan.types import Document
 
+NOT_THERE = "; the promise of recall or precision does not hold there"
+"""Added to a note on texts of another domain."""
 _Given = TypeVar("_Given", str, Document, str | Document)
 
 
 class Notes:
     """How many texts lack the tags that a model reads, and how many of the first ones are unlike its training text."""
 
-    def __init__(self, annotator: Annotator):
-        self._annotator = annotator
+    def __init__(self, annotator: Annotator, promise: str = ""):
+        self._annotator, self._promise = annotator, promise
         self.untagged = 0
         """The number of texts without part-of-speech tags."""
         self.domain = DomainTally()
@@ -37,12 +39,15 @@ class Notes:
     @property
     def lines(self) -> list[str]:
         """The notes, a sentence each."""
-        return notes_on(self._annotator, self.untagged, self.domain.note)
+        return notes_on(self._annotator, self.untagged, self.domain.note, self._promise)
 
 
-def notes_on(annotator: Annotator, untagged: int, domain: str) -> list[str]:
-    """The notes on texts of which some have no tags, with a note on their domain if it is not empty."""
-    lines = [domain] if domain else []
+def notes_on(annotator: Annotator, untagged: int, domain: str, promise: str = "") -> list[str]:
+    """The notes on texts of which some have no tags, with a note on their domain if it is not empty, and the promise
+    that their mentions come with."""
+    lines = [promise] if promise else []
+    if domain:
+        lines.append(domain + (NOT_THERE if promise else ""))
     if untagged and annotator.reads_tags:
         lack = f"{counted(untagged, 'document')} {'lacks' if untagged == 1 else 'lack'}"
         lines.insert(0, f"this model was trained with part-of-speech tags, which {lack}; expect it to find less")

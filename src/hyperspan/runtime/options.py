@@ -41,6 +41,8 @@ class DecodingOptions:
     """Whether to return mentions that are one English pronoun."""
     reported_as: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The labels under which labels of the model are reported, for names; labels that are not listed keep theirs."""
+    promise: str = field(default="", repr=False)
+    """What the thresholds promise, in words."""
 
     @property
     def probable_alone(self) -> bool:
@@ -96,8 +98,10 @@ def decoding_options(
     return DecodingOptions(types_found, least, top_k, candidates, pronouns, renamed)
 
 
-def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
+def parse_thresholds(written: Iterable[str], name: str = "threshold") -> dict[str, float] | None:
     """Parse thresholds P and LABEL=P of command lines and URLs into a dict by label; None if there are none.
+
+    `name` says in messages what they are; promises of recall and precision are written alike.
 
     >>> parse_thresholds(["0.5", "protein=0.3"])
     {'*': 0.5, 'protein': 0.3}
@@ -108,12 +112,12 @@ def parse_thresholds(written: Iterable[str]) -> dict[str, float] | None:
         label = label or ANY_LABEL
         if label in thresholds:
             whose = "the labels that are not named" if label == ANY_LABEL else f"the label {label[:60]!r}"
-            raise InputError(f"there are two thresholds for {whose}; give one")
+            raise InputError(f"there are two {name}s for {whose}; give one")
         try:
             thresholds[label] = float(number)
         except ValueError:
             raise InputError(
-                f"the threshold {one[:60]!r} is not a probability; write for example 0.5, or protein=0.3 for one label"
+                f"the {name} {one[:60]!r} is not a probability; write for example 0.5, or protein=0.3 for one label"
             ) from None
     return thresholds or None
 

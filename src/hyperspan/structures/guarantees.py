@@ -9,9 +9,8 @@ n/(n+1) · R(λ) + 1/(n+1) ≤ α, the expected loss of one more unit is at most
 
 *Precision*, by learn-then-test (Angelopoulos et al. 2021). The loss of a unit in which something is found is the share
 of it that is wrong. It may rise and fall, so the hypothesis that its expectation exceeds α is tested at one λ after the
-other, in a fixed order: from 1 - α/2 down to the first failure, and again from 1 - α, with δ/2 for each. With
-probability 1 - δ, all λ that pass keep the promise, and the lowest is taken. The p-value is that of Hoeffding and
-Bentkus.
+other, in a fixed order: from each of s starts down to the first failure, at the level δ/s. With probability 1 - δ, all
+λ that pass keep the promise, and the lowest is taken. The p-value is that of Hoeffding and Bentkus.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ LEAST = float(THRESHOLDS[0])
 """Mentions below this probability are never found by a promise."""
 CONFIDENCE = 0.9
 """1 - δ, the confidence of promises of precision."""
+STARTS = (0.99, 0.95, 0.9, 0.7)
+"""Where the tests of precision start: above the first, some models find nothing."""
 _AT_ONCE = 1_000
 """The number of units whose losses are in memory at a time."""
 
@@ -136,9 +137,9 @@ def precision_threshold(curve: RiskCurve, precision: float) -> float | None:
     (0.3008, True)
     """
     limit, lowest = 1 - precision, len(THRESHOLDS)
-    for start in ((1 + precision) / 2, precision):
+    for start in STARTS:
         place = int(THRESHOLDS.searchsorted(start))
-        while place >= 0 and _p_value(curve, place, limit) <= (1 - CONFIDENCE) / 2:
+        while place >= 0 and _p_value(curve, place, limit) <= (1 - CONFIDENCE) / len(STARTS):
             lowest = min(lowest, place)
             place -= 1
     return float(THRESHOLDS[lowest]) if lowest < len(THRESHOLDS) else None
@@ -152,6 +153,6 @@ def most_precision(curve: RiskCurve) -> float | None:
     """The highest precision, in whole percent, that can be promised; None if there is none.
 
     >>> most_precision(RiskCurve.of(range(500), [0.99] * 500, [True] * 500)), most_precision(RiskCurve.of([], [], []))
-    (0.98, None)
+    (0.99, None)
     """
     return next((p / 100 for p in range(99, 0, -1) if precision_threshold(curve, p / 100) is not None), None)
