@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def label(browser: Browser, target: Path) -> None:
             press(page, "Home", *["ArrowRight"] * 2, "Shift+ArrowRight", "4", "j", "j")
             take(page, target)
         finally:
-            labelling.end()
+            labelling.end(signal.SIGINT)
 
 
 def opened(browser: Browser, address: str, **options: Any) -> Page:

@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,39 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.support.tiny import make_tiny
 
     return make_tiny(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small model. Whoever changes it copies it before."""
+    from tests.support.models import saved, small_model
+
+    return saved(small_model(), tmp_path_factory.mktemp("models") / "small")
+
+
+@pytest.fixture(scope="session")
+def parted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model of discontinuous mentions."""
+    from tests.support.coordination import coordination_model
+    from tests.support.models import saved
+
+    return saved(coordination_model(), tmp_path_factory.mktemp("models") / "parted")
+
+
+@pytest.fixture(scope="session")
+def named_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model that marks names."""
+    from tests.support.marked_names import named_model
+    from tests.support.models import saved
+
+    return saved(named_model(), tmp_path_factory.mktemp("models") / "named")
+
+
+@pytest.fixture
+def closing() -> Iterator[ExitStack]:
+    """What a test enters here is left at its end."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture(scope="session")

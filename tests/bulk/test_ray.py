@@ -20,13 +20,12 @@ from hyperspan.bulk import ray as ray_engine
 from hyperspan.bulk.ray import RayTasks
 from hyperspan.bulk.shards import JobSettings
 from hyperspan.errors import InputError, JobError
-from hyperspan.nn import save_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.loading import load
 from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, plan_of, texts_in, write_jsonl
 from tests.bulk.processes import below, have_ended, kill_all, named
-from tests.support.marked_names import FOUND_NAMES, named_model
+from tests.support.marked_names import FOUND_NAMES
 from tests.support.marked_names import TEXT as NAMED_TEXT
 from tests.support.models import TEXT, small_model
 
@@ -51,13 +50,6 @@ def cluster() -> Iterator[None]:
     assert ended, left
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model") / "small"
-    save_model(small_model(), folder)
-    return folder
-
-
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     (tmp_path / "texts").mkdir()
@@ -76,10 +68,12 @@ def without_probabilities(output: Path) -> list[dict[str, Any]]:
     return documents
 
 
-def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, tmp_path: Path, model: Path) -> None:
+def test_the_same_shards_as_the_plain_engine_and_the_same_resume(
+    corpus: Path, tmp_path: Path, small_folder: Path
+) -> None:
     plain, on_ray = tmp_path / "plain", tmp_path / "ray"
     seen: list[Progress] = []
-    options: dict[str, Any] = {"model": model, "threshold": 0.3, "shard_records": 4}
+    options: dict[str, Any] = {"model": small_folder, "threshold": 0.3, "shard_records": 4}
     expected = annotate_files([corpus], plain, **options)
     summary = annotate_files([corpus], on_ray, **options, engine="ray", workers=2, on_progress=seen.append)
     assert summary == expected and summary.mentions > 50 and seen[-1] == Progress(4, 4, summary.words)
@@ -99,10 +93,10 @@ def test_the_same_shards_as_the_plain_engine_and_the_same_resume(corpus: Path, t
 
 @pytest.mark.slow
 def test_workers_use_the_kernels_that_are_forced_here(
-    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path, tmp_path: Path, small_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_engine, "annotate_remotely", workers.reference_task)
-    options: dict[str, Any] = {"model": model, "engine": "ray", "workers": 1}
+    options: dict[str, Any] = {"model": small_folder, "engine": "ray", "workers": 1}
     with pytest.raises(JobError, match="plain PyTorch is not forced here"):
         annotate_files([corpus], tmp_path / "out", **options)
     with kernels.reference():
@@ -110,10 +104,12 @@ def test_workers_use_the_kernels_that_are_forced_here(
     assert len(texts_in(tmp_path / "out")) == 13
 
 
-def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(corpus: Path, tmp_path: Path, model: Path) -> None:
+def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(
+    corpus: Path, tmp_path: Path, small_folder: Path
+) -> None:
     last = corpus / "z.txt"
     last.write_text("The keeper of Oz left.")
-    options: dict[str, Any] = {"model": model, "shard_records": 1, "engine": "ray", "workers": 1}
+    options: dict[str, Any] = {"model": small_folder, "shard_records": 1, "engine": "ray", "workers": 1}
     with pytest.raises(JobError, match=r"z\.txt cannot be read .*; 15 of 16 shards are finished and kept"):
         annotate_files([corpus], tmp_path / "out", on_progress=lambda _: last.unlink(missing_ok=True), **options)
     assert len(texts_in(tmp_path / "out")) == 13
@@ -150,9 +146,9 @@ def test_tasks_share_the_gpus(
     assert engine.count == count and {options["num_gpus"] for options in asked} == {share}
 
 
-def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, model: Path) -> None:
+def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, small_folder: Path) -> None:
     with pytest.raises(JobError, match="the device is cuda, but the cluster has no GPU; leave --device out"):
-        annotate_files([corpus], tmp_path / "out", model=model, engine="ray", device="cuda")
+        annotate_files([corpus], tmp_path / "out", model=small_folder, engine="ray", device="cuda")
 
 
 @pytest.mark.parametrize(
@@ -165,9 +161,9 @@ def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, model:
     ],
 )
 def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
-    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, task: Any, sentence: str
+    corpus: Path, tmp_path: Path, small_folder: Path, monkeypatch: pytest.MonkeyPatch, task: Any, sentence: str
 ) -> None:
-    options: dict[str, Any] = {"model": model, "shard_records": 4}
+    options: dict[str, Any] = {"model": small_folder, "shard_records": 4}
     monkeypatch.setattr(hyperspan.bulk.workers, "TRIES", 2)
     monkeypatch.setattr(ray_engine, "annotate_remotely", task)
     with pytest.raises(JobError) as raised:
@@ -181,20 +177,22 @@ def test_workers_that_cannot_go_on_end_the_job_with_a_sentence(
 
 
 def test_whatever_one_record_raises_the_others_are_done(
-    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, small_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_engine, "annotate_remotely", workers.fake_task)
     words = ["fine", *CRASHES, "split panic", "fine too"]
     write_jsonl(tmp_path / "made.jsonl", [{"text": word} for word in words])
     arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")
-    summary = annotate_files(*arguments, model=model, shard_records=3, engine="ray", workers=1)
+    summary = annotate_files(*arguments, model=small_folder, shard_records=3, engine="ray", workers=1)
     assert texts_in(tmp_path / "out") == ["fine", "fine too"]
     reasons = [record["reason"] for record in lines_in(tmp_path / "out/rejected")]
     assert len(reasons) == summary.rejected == len(words) - 2 and "PanicError" in reasons[-1]
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_is_killed_is_replaced(
+    tmp_path: Path, small_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ray_engine, "annotate_remotely", workers.fake_task)
     write_jsonl(tmp_path / "made.jsonl", [{"text": f"text {n}"} for n in range(300)])
     killed: list[int] = []
@@ -206,18 +204,20 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, model: Path, monkey
             os.kill(killed[0], signal.SIGKILL)
 
     arguments = ([tmp_path / "made.jsonl"], tmp_path / "out")
-    summary = annotate_files(*arguments, model=model, shard_records=2, engine="ray", workers=2, on_progress=kill_one)
+    summary = annotate_files(
+        *arguments, model=small_folder, shard_records=2, engine="ray", workers=2, on_progress=kill_one
+    )
     assert killed and (summary.documents, summary.resumed) == (300, 0)
     assert texts_in(tmp_path / "out") == [f"text {n}" for n in range(300)]
 
 
-def test_a_dataset_gets_a_column_of_mentions(model: Path, tmp_path: Path) -> None:
+def test_a_dataset_gets_a_column_of_mentions(small_folder: Path, tmp_path: Path) -> None:
     from hyperspan.bulk.ray_data import annotate_dataset
 
     rows: list[dict[str, Any]] = [{"n": n, "body": TEXT * (n % 3)} for n in range(30)]
     rows[7]["body"] = None
     found = annotate_dataset(
-        ray.data.from_items(rows), model, text_column="body", threshold=0.2, batch_size=8
+        ray.data.from_items(rows), small_folder, text_column="body", threshold=0.2, batch_size=8
     ).take_all()
     annotator = Annotator(small_model())
     assert [row["n"] for row in sorted(found, key=lambda row: row["n"])] == list(range(30))
@@ -234,12 +234,11 @@ def test_a_dataset_gets_a_column_of_mentions(model: Path, tmp_path: Path) -> Non
             )
 
 
-def test_a_dataset_gets_names_alone(tmp_path: Path) -> None:
+def test_a_dataset_gets_names_alone(named_folder: Path) -> None:
     from hyperspan.bulk.ray_data import annotate_dataset
 
-    save_model(named_model(), tmp_path / "named")
     rows = ray.data.from_items([{"text": NAMED_TEXT}])
-    [row] = annotate_dataset(rows, tmp_path / "named", names=True, pronouns=False).take_all()
+    [row] = annotate_dataset(rows, named_folder, names=True, pronouns=False).take_all()
     assert {(one["text"], one["label"]) for one in row["mentions"]} == FOUND_NAMES
 
 
@@ -260,11 +259,11 @@ def test_the_snippet_of_the_documentation(capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_clusters_that_are_not_there(
-    corpus: Path, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch, address: str, sentence: str
+    corpus: Path, tmp_path: Path, small_folder: Path, monkeypatch: pytest.MonkeyPatch, address: str, sentence: str
 ) -> None:
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises((JobError, InputError)) as raised:
-        annotate_files([corpus], tmp_path / "out", model=model, engine="ray", ray_address=address)
+        annotate_files([corpus], tmp_path / "out", model=small_folder, engine="ray", ray_address=address)
     assert sentence in str(raised.value)
 
 

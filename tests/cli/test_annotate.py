@@ -18,7 +18,7 @@ from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.types import Document, Mention, Sentence
 from tests.bulk.test_tables import NO_TEXTS
-from tests.support.coordination import LEFT, ROD, coordination_model
+from tests.support.coordination import LEFT, ROD
 from tests.support.coordination import TEXT as COORDINATED
 from tests.support.models import TEXT, small_model
 from tests.support.process import call as hyperspan
@@ -27,54 +27,42 @@ from tests.support.process import hyperspan as in_a_process
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("model") / "small"
-    save_model(small_model(), folder)
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def parted(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("parted") / "model"
-    save_model(coordination_model(), folder)
-    return str(folder)
-
-
-def test_discontinuous_mentions_are_shown_and_written_with_their_parts(parted: str) -> None:
-    shown = hyperspan("annotate", COORDINATED, "--model", parted).stdout
+def test_discontinuous_mentions_are_shown_and_written_with_their_parts(parted_folder: Path) -> None:
+    shown = hyperspan("annotate", COORDINATED, "--model", parted_folder).stdout
     assert any(line.startswith("    ╰──╯┄┄┄┄┄┄┄┄┄┄┄╰───────╯ORGAN ") for line in shown.split("\n"))
-    written = json.loads(hyperspan("annotate", COORDINATED, "--model", parted, "--format", "jsonl").stdout)
+    written = json.loads(hyperspan("annotate", COORDINATED, "--model", parted_folder, "--format", "jsonl").stdout)
     assert [m["fragments"] for m in written["mentions"] if "fragments" in m] == [LEFT["fragments"], ROD["fragments"]]
-    table = hyperspan("annotate", COORDINATED, "--model", parted, "--format", "tsv", "--threshold", "0.5").stdout
+    table = hyperspan("annotate", COORDINATED, "--model", parted_folder, "--format", "tsv", "--threshold", "0.5").stdout
     assert "\tfragments\n" in table and "\t4:8 19:28\n" in table
-    forbidden = hyperspan("annotate", COORDINATED, "--model", parted, "--forbid", "4:8,19:28:ORGAN", "--format", "tsv")
+    forbidden = hyperspan(
+        "annotate", COORDINATED, "--model", parted_folder, "--forbid", "4:8,19:28:ORGAN", "--format", "tsv"
+    )
     assert "\t4:8 19:28\n" not in forbidden.stdout and "\t72:75 85:90\n" in forbidden.stdout
-    ranked = hyperspan("annotate", COORDINATED, "--model", parted, "--top-k", "2").stdout
+    ranked = hyperspan("annotate", COORDINATED, "--model", parted_folder, "--top-k", "2").stdout
     assert "left … ventricle [ORGAN]" in ranked
 
 
-def test_a_text_is_shown_with_bars_and_probabilities(model: str) -> None:
-    result = hyperspan("annotate", "Ada left the zoo of Oz.", "--model", model)
+def test_a_text_is_shown_with_bars_and_probabilities(small_folder: Path) -> None:
+    result = hyperspan("annotate", "Ada left the zoo of Oz.", "--model", small_folder)
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.rstrip("\n").split("\n")
     assert lines[0] == "Ada left the zoo of Oz." and lines[1].startswith("╰─╯person ")
     assert sum("place " in line for line in lines) == 3
 
 
-def test_alternatives_are_listed_below(model: str) -> None:
-    shown = hyperspan("annotate", "Nobody slept.", "--model", model, "--top-k", "3").stdout.split("\n")
+def test_alternatives_are_listed_below(small_folder: Path) -> None:
+    shown = hyperspan("annotate", "Nobody slept.", "--model", small_folder, "--top-k", "3").stdout.split("\n")
     assert shown[0] == "Nobody slept." and shown[1].endswith("no mentions")
     assert shown[2].endswith("]")  # Nobody [person]
     assert len(shown) == 6 and 0 < float(shown[2].split()[0]) < float(shown[1].split()[0])
 
 
-def test_a_text_file_is_one_document_with_offsets_of_the_whole_file(model: str, tmp_path: Path) -> None:
+def test_a_text_file_is_one_document_with_offsets_of_the_whole_file(small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "tale.txt").write_text(TEXT * 3, encoding="utf-8")
     packed = gzip.compress((TEXT * 3).encode())
     (tmp_path / "packed.txt.gz").write_bytes(packed)
     for name, identifier in (("tale.txt", "tale"), ("packed.txt.gz", "packed")):
-        result = hyperspan("annotate", name, "-m", model, "-f", "jsonl", "--labels", "person", cwd=tmp_path)
+        result = hyperspan("annotate", name, "-m", small_folder, "-f", "jsonl", "--labels", "person", cwd=tmp_path)
         assert (result.returncode, result.stderr) == (0, "")
         [record] = map(json.loads, result.stdout.splitlines())
         assert (record["id"], record["text"]) == (identifier, TEXT * 3)
@@ -82,17 +70,19 @@ def test_a_text_file_is_one_document_with_offsets_of_the_whole_file(model: str, 
         assert all(record["text"][m["start"] : m["end"]] == m["text"] for m in record["mentions"])
 
 
-def test_standard_input_is_text_or_documents(model: str) -> None:
-    named, unnamed = (in_a_process("annotate", *dash, "-m", model, "-f", "jsonl", stdin=TEXT) for dash in (["-"], []))
+def test_standard_input_is_text_or_documents(small_folder: Path) -> None:
+    named, unnamed = (
+        in_a_process("annotate", *dash, "-m", small_folder, "-f", "jsonl", stdin=TEXT) for dash in (["-"], [])
+    )
     assert named.stdout == unnamed.stdout and json.loads(named.stdout)["text"] == TEXT
-    again = hyperspan("annotate", "-m", model, "-f", "jsonl", stdin=named.stdout)
+    again = hyperspan("annotate", "-m", small_folder, "-f", "jsonl", stdin=named.stdout)
     assert json.loads(again.stdout) == json.loads(named.stdout)
 
 
-def test_a_corpus_keeps_its_sentences_and_words(model: str, tmp_path: Path) -> None:
+def test_a_corpus_keeps_its_sentences_and_words(small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gold.data").write_text("the zoo 's keeper\nDT NN POS NN\n0,2 wrong\n\nAda\nNNP\n\n", encoding="utf-8")
     for arguments in (["gold.data"], ["gold.data", "--from", "four-lines"]):
-        result = hyperspan("annotate", *arguments, "-m", model, "-o", "new.jsonl", "--force", cwd=tmp_path)
+        result = hyperspan("annotate", *arguments, "-m", small_folder, "-o", "new.jsonl", "--force", cwd=tmp_path)
         assert result.returncode == 0 and "as jsonl to new.jsonl" in result.stderr and result.stdout == ""
         first, second = (part for document in read_corpus(tmp_path / "new.jsonl") for part in document.sentences)
         assert (first.tokens, second.tokens) == (("the", "zoo", "'s", "keeper"), ("Ada",))
@@ -126,43 +116,45 @@ def test_missing_tags_are_told_of_where_they_are_missing(tmp_path: Path) -> None
         assert scored.returncode == 0 and scored.stderr.startswith(told) and bool(scored.stderr) == bool(told)
 
 
-def test_a_folder_of_texts_becomes_a_folder_of_brat(model: str, tmp_path: Path) -> None:
+def test_a_folder_of_texts_becomes_a_folder_of_brat(small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     for name in ("one", "two"):
         (tmp_path / "texts" / f"{name}.txt").write_text(f"Ada left {name}.", encoding="utf-8")
-    result = hyperspan("annotate", "texts", "-m", model, "-f", "brat", "-o", "found", cwd=tmp_path)
+    result = hyperspan("annotate", "texts", "-m", small_folder, "-f", "brat", "-o", "found", cwd=tmp_path)
     assert result.returncode == 0
     assert sorted(file.name for file in (tmp_path / "found").iterdir()) == ["one.ann", "one.txt", "two.ann", "two.txt"]
     assert "T1\tperson 0 3\tAda\n" in (tmp_path / "found" / "one.ann").read_text(encoding="utf-8")
 
 
-def test_pages_and_what_the_name_of_the_output_says(model: str, tmp_path: Path) -> None:
-    first = hyperspan("annotate", TEXT, "-m", model, "-o", "page.html", "--threshold", "0.1", cwd=tmp_path)
+def test_pages_and_what_the_name_of_the_output_says(small_folder: Path, tmp_path: Path) -> None:
+    first = hyperspan("annotate", TEXT, "-m", small_folder, "-o", "page.html", "--threshold", "0.1", cwd=tmp_path)
     assert first.returncode == 0 and "mentions as html to page.html" in first.stderr
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and "person" in page
     assert "every mention at least this probable: 0.1; hyperspan " in page
-    assert hyperspan("annotate", TEXT, "-m", model, "-f", "html", "--threshold", "0.1").stdout == page
-    again = hyperspan("annotate", "Ada", "-m", model, "-o", "page.html", cwd=tmp_path)
+    assert hyperspan("annotate", TEXT, "-m", small_folder, "-f", "html", "--threshold", "0.1").stdout == page
+    again = hyperspan("annotate", "Ada", "-m", small_folder, "-o", "page.html", cwd=tmp_path)
     assert again.returncode == 2 and "--force" in again.stderr
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
-    assert hyperspan("annotate", "Ada", "-m", model, "-o", "bars.txt", cwd=tmp_path).returncode == 0
+    assert hyperspan("annotate", "Ada", "-m", small_folder, "-o", "bars.txt", cwd=tmp_path).returncode == 0
     assert (tmp_path / "bars.txt").read_text(encoding="utf-8").startswith("Ada\n╰─╯person")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bars.txt", "page.html"]
 
 
-def test_several_texts_become_one_page_or_one_file(model: str, tmp_path: Path) -> None:
+def test_several_texts_become_one_page_or_one_file(small_folder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.txt").write_text(f"Ada left {name}.", encoding="utf-8")
     (tmp_path / "three.jsonl").write_text('{"text": "Ada left Oz."}\n', encoding="utf-8")
-    page = hyperspan("annotate", "one.txt", "two.txt", "three.jsonl", "-m", model, "-o", "all.html", cwd=tmp_path)
+    page = hyperspan(
+        "annotate", "one.txt", "two.txt", "three.jsonl", "-m", small_folder, "-o", "all.html", cwd=tmp_path
+    )
     assert page.returncode == 0 and "as html to all.html" in page.stderr
     written = (tmp_path / "all.html").read_text(encoding="utf-8")
     assert written.startswith("<!doctype html>") and written.count("</html>") == 1
     assert all(word in written for word in (">one<", ">two<"))
-    lines = hyperspan("annotate", "one.txt", "two.txt", "-m", model, "-f", "jsonl", cwd=tmp_path)
+    lines = hyperspan("annotate", "one.txt", "two.txt", "-m", small_folder, "-f", "jsonl", cwd=tmp_path)
     assert [json.loads(line)["id"] for line in lines.stdout.splitlines()] == ["one", "two"]
-    shown = hyperspan("annotate", "one.txt", "two.txt", "-m", model, cwd=tmp_path)
+    shown = hyperspan("annotate", "one.txt", "two.txt", "-m", small_folder, cwd=tmp_path)
     assert shown.returncode == 0 and "Ada left one." in shown.stdout and "Ada left two." in shown.stdout
 
 
@@ -183,14 +175,14 @@ def test_an_output_may_have_a_suffix_of_its_format_or_of_none(output: str, forma
     assert choose_output(output, format_name) == format_name
 
 
-def test_tables_of_texts(model: str, tmp_path: Path) -> None:
+def test_tables_of_texts(small_folder: Path, tmp_path: Path) -> None:
     table = 'id,note,ward\n7,"Ada left,\nthe keeper saw Ada.",B\n8,Nobody slept.,C\n'
     (tmp_path / "notes.csv").write_text(table, encoding="utf-8")
     (tmp_path / "notes.tsv").write_text("id\ttext\tward\n7\tAda left Oz.\tB\n", encoding="utf-8")
     (tmp_path / "corpus.tsv").write_text("Ada\tB-person\nleft\tO\n\n", encoding="utf-8")
 
     def records(*arguments: str, stdin: str = "") -> list[dict[str, Any]]:
-        result = hyperspan("annotate", *arguments, "-m", model, "-f", "jsonl", cwd=tmp_path, stdin=stdin)
+        result = hyperspan("annotate", *arguments, "-m", small_folder, "-f", "jsonl", cwd=tmp_path, stdin=stdin)
         assert (result.returncode, result.stderr) == (0, ""), result.stderr
         return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -201,17 +193,17 @@ def test_tables_of_texts(model: str, tmp_path: Path) -> None:
     assert records("-", "--column", "note", "--id-column", "ward", stdin=table)[1]["id"] == "C"
     assert [record["text"] for record in records("notes.tsv")] == ["Ada left Oz."]
     assert records("corpus.tsv")[0]["sentences"][0]["tokens"] == [[0, 3], [4, 8]]  # by its name and what it holds
-    refused = hyperspan("annotate", "notes.csv", "-m", model, cwd=tmp_path)
+    refused = hyperspan("annotate", "notes.csv", "-m", small_folder, cwd=tmp_path)
     assert refused.returncode == 2 and "notes.csv has no column 'text'; name the one" in refused.stderr
     assert refused.stderr.endswith("its columns are, by its first row, id, note, ward\n")
     (tmp_path / "torn.csv").write_text("text,ward\nAda left.,B\nAda\nOz.,C\n", encoding="utf-8")
-    torn = hyperspan("annotate", "torn.csv", "-m", model, cwd=tmp_path)
+    torn = hyperspan("annotate", "torn.csv", "-m", small_folder, cwd=tmp_path)
     assert torn.returncode == 2 and "torn.csv:3: the row has 1 fields, but the table 2 columns; correct" in torn.stderr
-    rest = hyperspan("annotate", "torn.csv", "-m", model, "-f", "jsonl", "--on-error", "skip", cwd=tmp_path)
+    rest = hyperspan("annotate", "torn.csv", "-m", small_folder, "-f", "jsonl", "--on-error", "skip", cwd=tmp_path)
     assert rest.returncode == 0 and len(rest.stdout.splitlines()) == 2 and "left out 1 record that" in rest.stderr
 
 
-def test_what_is_no_text_is_refused_with_what_to_do(model: str, tmp_path: Path) -> None:
+def test_what_is_no_text_is_refused_with_what_to_do(small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     for name, what, sentence in (
         (
@@ -229,14 +221,14 @@ def test_what_is_no_text_is_refused_with_what_to_do(model: str, tmp_path: Path) 
     ):
         (tmp_path / name).write_bytes(NO_TEXTS[what])
         given = "texts" if "/" in name else name
-        result = hyperspan("annotate", given, "-m", model, "-f", "jsonl", cwd=tmp_path)
+        result = hyperspan("annotate", given, "-m", small_folder, "-f", "jsonl", cwd=tmp_path)
         assert (result.returncode, result.stdout) == (2, "") and len(result.stderr.splitlines()) == 1
         assert sentence in result.stderr
 
 
-def test_fragments_of_pages_are_refused_by_their_names(model: str, tmp_path: Path) -> None:
+def test_fragments_of_pages_are_refused_by_their_names(small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<p>Ada left.</p>", encoding="utf-8")
-    result = hyperspan("annotate", "page.html", "-m", model, cwd=tmp_path)
+    result = hyperspan("annotate", "page.html", "-m", small_folder, cwd=tmp_path)
     assert result.returncode == 2 and "page.html is no text but HTML" in result.stderr
 
 
@@ -254,30 +246,30 @@ def too_long(words: int = 1_200) -> dict[str, Any]:
     }
 
 
-def test_a_document_that_fails_does_not_take_later_ones_along(model: str, tmp_path: Path) -> None:
+def test_a_document_that_fails_does_not_take_later_ones_along(small_folder: Path, tmp_path: Path) -> None:
     lines = [
         json.dumps({"format": "hyperspan", "version": 1, "id": "a", "text": "Ada left."}),
         json.dumps(too_long()),
         json.dumps({"format": "hyperspan", "version": 1, "id": "b", "text": "Ada left Oz."}),
     ]
     given = "".join(f"{line}\n" for line in lines)
-    result = hyperspan("annotate", "-m", model, "-f", "jsonl", stdin=given)
+    result = hyperspan("annotate", "-m", small_folder, "-f", "jsonl", stdin=given)
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["a", "b"]
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
     assert "1 of 3 documents are left out, as they cannot be annotated, the first because the sentence" in result.stderr
-    skipped = hyperspan("annotate", "-m", model, "-f", "jsonl", "--on-error", "skip", stdin=given)
+    skipped = hyperspan("annotate", "-m", small_folder, "-f", "jsonl", "--on-error", "skip", stdin=given)
     assert skipped.returncode == 0 and skipped.stdout == result.stdout
     assert "left out 1 record that" in skipped.stderr and "has 1,200 words" in skipped.stderr
     (tmp_path / "long.jsonl").write_text(f"{lines[1]}\n", encoding="utf-8")
-    alone = hyperspan("annotate", "long.jsonl", "-m", model, "-o", "page.html", cwd=tmp_path)
+    alone = hyperspan("annotate", "long.jsonl", "-m", small_folder, "-o", "page.html", cwd=tmp_path)
     assert alone.returncode == 2 and "has 1,200 words, more than the 1,000" in alone.stderr
     assert not (tmp_path / "page.html").exists()
 
 
-def test_thresholds_for_all_and_for_one_label(model: str) -> None:
+def test_thresholds_for_all_and_for_one_label(small_folder: Path) -> None:
     def found(*thresholds: str) -> list[str]:
         given = [part for threshold in thresholds for part in ("--threshold", threshold)]
-        result = hyperspan("annotate", TEXT, "-m", model, "-f", "jsonl", *given)
+        result = hyperspan("annotate", TEXT, "-m", small_folder, "-f", "jsonl", *given)
         return [mention["label"] for mention in json.loads(result.stdout)["mentions"]]
 
     assert found("0.5", "person=0.001").count("person") > found("0.5").count("person")
@@ -285,29 +277,38 @@ def test_thresholds_for_all_and_for_one_label(model: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n 👩🏽‍🔬 שלום e\u0301", "-x y", "x" * 5000])
-def test_odd_texts(model: str, text: str) -> None:
-    result = hyperspan("annotate", "-m", model, "-f", "jsonl", "--", text)
+def test_odd_texts(small_folder: Path, text: str) -> None:
+    result = hyperspan("annotate", "-m", small_folder, "-f", "jsonl", "--", text)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["text"] == text
 
 
-def test_a_flat_format_keeps_some_mentions_where_lossy_says_which(model: str, tmp_path: Path) -> None:
-    arguments = ("annotate", "Ada left Oz.", "-m", model, "--threshold", "0.001", "-f", "conll2003")
+def test_a_flat_format_keeps_some_mentions_where_lossy_says_which(small_folder: Path, tmp_path: Path) -> None:
+    arguments = ("annotate", "Ada left Oz.", "-m", small_folder, "--threshold", "0.001", "-f", "conll2003")
     kept = hyperspan(*arguments, "--lossy", "outermost")
     assert kept.returncode == 0 and "B-" in kept.stdout and "hyperspan: left out " in kept.stderr
     told = hyperspan(*arguments, "--lossy", "outermost", "-o", str(tmp_path / "kept.conll")).stderr
     assert f"wrote {kept.stdout.count('B-')} mention" in told
 
 
-def test_text_that_is_not_utf_8_is_refused(model: str, tmp_path: Path) -> None:
+def test_text_that_is_not_utf_8_is_refused(small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("Zoë left".encode("latin-1"))
-    result = hyperspan("annotate", "latin.txt", "-m", model, cwd=tmp_path)
+    result = hyperspan("annotate", "latin.txt", "-m", small_folder, cwd=tmp_path)
     assert result.returncode == 2 and "latin.txt is not UTF-8 text" in result.stderr
 
 
-def test_what_is_known_of_a_text_can_be_told(model: str) -> None:
+def test_what_is_known_of_a_text_can_be_told(small_folder: Path) -> None:
     told = hyperspan(
-        "annotate", "Ada left Oz.", "-m", model, "--require", "4:8:place", "--forbid", "9:11:place", "-f", "jsonl"
+        "annotate",
+        "Ada left Oz.",
+        "-m",
+        small_folder,
+        "--require",
+        "4:8:place",
+        "--forbid",
+        "9:11:place",
+        "-f",
+        "jsonl",
     )
     assert (told.returncode, told.stderr) == (0, "")
     found = {(mention["text"], mention["label"]) for mention in json.loads(told.stdout)["mentions"]}

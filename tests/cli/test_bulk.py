@@ -14,27 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from hyperspan.nn import save_model
 from tests.bulk.fakes import contents, lines_in, manifest_of, plan_of, write_jsonl
-from tests.support.models import TEXT, small_model
+from tests.support.models import TEXT
 from tests.support.process import call
 
 Run = Callable[..., tuple[int, str]]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("model") / "small"
-    save_model(small_model(), folder)
-    return str(folder)
-
-
 @pytest.fixture
 def hyperspan(tmp_path: Path) -> Run:
     """The command, in this process and in a folder of its own; returns its status and what it said."""
 
-    def run(*arguments: str) -> tuple[int, str]:
+    def run(*arguments: object) -> tuple[int, str]:
         result = call(*arguments, cwd=tmp_path)
         assert result.stdout == ""
         return result.returncode, result.stderr
@@ -42,22 +34,24 @@ def hyperspan(tmp_path: Path) -> Run:
     return run
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "hyperspan", "bulk", *arguments]
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "hyperspan", "bulk", *map(str, arguments)]
 
 
-def test_files_into_shards_and_the_same_mentions_as_one_by_one(hyperspan: Run, model: str, tmp_path: Path) -> None:
+def test_files_into_shards_and_the_same_mentions_as_one_by_one(
+    hyperspan: Run, small_folder: Path, tmp_path: Path
+) -> None:
     write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT[: 10 * n]} for n in range(8)])
     (tmp_path / "b.txt").write_text(TEXT)
     (tmp_path / "c.jsonl").write_text("nonsense\n")
-    bulk = ["bulk", "a.jsonl", "b.txt", "c.jsonl", "-m", model, "-o", "found/", "--shard-records", "3"]
+    bulk = ["bulk", "a.jsonl", "b.txt", "c.jsonl", "-m", small_folder, "-o", "found/", "--shard-records", "3"]
     status, said = hyperspan(*bulk)
     assert status == 0 and "documents (4 shards)" in said
     assert "1 of 10 records were rejected; found/rejected says which and why" in said
     assert hyperspan(*bulk)[1].count("(4 shards, 4 of them before)") == 1
     single: list[dict[str, object]] = []
     for number, name in enumerate(("a.jsonl", "b.txt")):
-        assert hyperspan("annotate", name, "-m", model, "-o", f"{number}.jsonl")[0] == 0
+        assert hyperspan("annotate", name, "-m", small_folder, "-o", f"{number}.jsonl")[0] == 0
         single += lines_in_file(tmp_path / f"{number}.jsonl")
     for one, other in zip(lines_in(tmp_path / "found/documents"), single, strict=True):
         assert {**other, "sentences": []} == one
@@ -70,31 +64,31 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
     return lines_in(path.parent / "alone")[-len(path.read_text().splitlines()) :]
 
 
-def test_tables_are_read_and_other_files_are_refused(hyperspan: Run, model: str, tmp_path: Path) -> None:
+def test_tables_are_read_and_other_files_are_refused(hyperspan: Run, small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text('id,note,ward\n1,"Ada left, and\nthe keeper saw Ada.",B\n2,Nobody slept.,C\n')
-    status, said = hyperspan("bulk", "notes.csv", "-m", model, "-o", "found/", "--column", "note")
+    status, said = hyperspan("bulk", "notes.csv", "-m", small_folder, "-o", "found/", "--column", "note")
     assert status == 0, said
     first, second = lines_in(tmp_path / "found/documents")
     assert (first["id"], first["metadata"], second["text"]) == ("1", {"ward": "B"}, "Nobody slept.")
     assert "Ada" in {mention["text"] for mention in first["mentions"]}
     (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7")
-    status, said = hyperspan("bulk", "notes.csv", "notes.pdf", "-m", model, "-o", "other/", "--column", "note")
+    status, said = hyperspan("bulk", "notes.csv", "notes.pdf", "-m", small_folder, "-o", "other/", "--column", "note")
     assert status == 2 and "notes.pdf is no text but a PDF; save its text as UTF-8 first" in said
 
 
 def test_a_line_every_minute_where_there_is_no_terminal(
-    hyperspan: Run, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hyperspan: Run, small_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hyperspan.progress.MINUTE", 0.005)
     write_jsonl(tmp_path / "a.jsonl", [{"text": TEXT * 20} for _ in range(40)])
-    status, said = hyperspan("bulk", "a.jsonl", "-m", model, "-o", "found/", "--shard-records", "10")
+    status, said = hyperspan("bulk", "a.jsonl", "-m", small_folder, "-o", "found/", "--shard-records", "10")
     assert status == 0
     assert re.search(r"hyperspan: \d of 4 shards are done, [\d,]+ words in this run\n", said)
 
 
-def test_stopped_by_a_user_it_goes_on(hyperspan: Run, model: str, tmp_path: Path) -> None:
+def test_stopped_by_a_user_it_goes_on(hyperspan: Run, small_folder: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT * 20} for n in range(400)])
-    job = ["a.jsonl", "-m", model, "-o", "found", "--shard-records", "10"]
+    job = ["a.jsonl", "-m", small_folder, "-o", "found", "--shard-records", "10"]
     process = subprocess.Popen(command(*job), stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     while not list((tmp_path / "found/.progress").glob("part-*")):
         assert process.poll() is None
@@ -124,13 +118,13 @@ sys.exit(subprocess.run({interrupted!r}, stderr=subprocess.DEVNULL).returncode !
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("engine", ["plain", "ray"])
-def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
+def test_a_disk_that_is_full(small_folder: Path, tmp_path: Path, engine: str) -> None:
     write_jsonl(tmp_path / "a.jsonl", [{"id": n, "text": TEXT * 20} for n in range(300)])
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
     try:
-        where = (str(tmp_path / "a.jsonl"), "-m", model, "-o", str(disk / "found"))
+        where = (str(tmp_path / "a.jsonl"), "-m", small_folder, "-o", str(disk / "found"))
         job = command(*where, "--engine", engine, "--shard-records", "10")
         result = subprocess.run(job, capture_output=True, text=True, check=False)
         assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
@@ -145,9 +139,9 @@ def test_a_disk_that_is_full(model: str, tmp_path: Path, engine: str) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_card_that_cannot_be_read_is_told_of_once(model: str, tmp_path: Path) -> None:
+def test_a_card_that_cannot_be_read_is_told_of_once(small_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(model, folder)
+    shutil.copytree(small_folder, folder)
     (folder / "card.toml").write_text("nonsense")
     (tmp_path / "a.txt").write_text(TEXT)
     arguments = command(str(tmp_path / "a.txt"), "-m", str(folder), "-o", str(tmp_path / "found"))

@@ -3,14 +3,9 @@ training."""
 
 from __future__ import annotations
 
-import os
-import re
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +20,19 @@ from hyperspan.nn import save_model
 from hyperspan.types import Mention
 from tests.serve.running import until
 from tests.support.models import small_model
-from tests.support.process import hyperspan
+from tests.support.process import Served, hyperspan
 
 TEXT = "Ada left the zoo of Oz. The keeper of the zoo saw Ada. Nobody slept. Oz saw the keeper. Ada fed Oz. Ada slept."
 
 
-class Labelling:
+class Labelling(Served):
     """The command, and a client with the token that it printed."""
 
     def __init__(self, folder: Path, *arguments: str):
-        command = [sys.executable, "-m", "hyperspan", "label", "a.txt", "-m", "small", "--no-browser", "--by", "order"]
-        self.popen = subprocess.Popen(
-            [*command, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        assert self.popen.stdout is not None
-        link = re.search(r"(http://127\.0\.0\.1:\d+/)label\?token=([\w-]+) ", self.popen.stdout.readline())
-        assert link is not None
-        headers = {"Authorization": f"Bearer {link[2]}"}
-        self.client = httpx2.Client(base_url=f"{link[1]}v1/label/", headers=headers, timeout=30)
+        super().__init__("label", "a.txt", "-m", "small", "--no-browser", "--by", "order", *arguments, cwd=folder)
+        address, _, token = self.link.partition("label?token=")
+        headers = {"Authorization": f"Bearer {token}"}
+        self.client = httpx2.Client(base_url=f"{address}v1/label/", headers=headers, timeout=30)
 
     def session(self) -> dict[str, Any]:
         return self.client.get("session").json()
@@ -58,12 +43,6 @@ class Labelling:
         assert response.status_code == 200, response.text
         return response.json()
 
-    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        self.popen.send_signal(how)
-        self.popen.communicate(timeout=20)
-        self.client.close()
-        return self.popen.returncode
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -72,17 +51,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def started() -> Iterator[list[Labelling]]:
-    processes: list[Labelling] = []
-    yield processes
-    for one in processes:
-        if one.popen.poll() is None:
-            one.end(signal.SIGKILL)
-
-
 def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
-    folder: Path, started: list[Labelling]
+    folder: Path, closing: ExitStack
 ) -> None:
     answered: list[int] = []
 
@@ -92,20 +62,18 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
                 one.decide("0.0", "note", note=str(number))
                 answered.append(number)
 
-    one = Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann")
-    started.append(one)
+    one = closing.enter_context(Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann"))
     thread = threading.Thread(target=keep_deciding, args=[one])
     thread.start()
     until(lambda: len(answered) >= 15)
-    assert one.end(signal.SIGKILL) == -signal.SIGKILL
+    assert one.end(signal.SIGKILL)[0] == -signal.SIGKILL
     thread.join(20)
     log = EventLog(folder / "ann.jsonl.log")
     notes = [event for event in log.events if event["event"] == "decision"]
     log.close()
     assert len(answered) <= len(notes) <= len(answered) + 1 and notes[-1]["annotator"] == "ann"
 
-    ann = Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann")
-    started.append(ann)
+    ann = closing.enter_context(Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann"))
     assert ann.client.get("items/0.0").json()["note"] == notes[-1]["note"]
     second = hyperspan("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
     assert second.returncode == 2 and "another process labels into ann.jsonl already" in second.stderr
@@ -116,7 +84,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
         bob.decide(item, Decision("complete"), bob.session.revision(item))
         ann.decide(item, "complete")
     bob.close()
-    assert ann.end() == 0
+    assert ann.end(signal.SIGTERM)[0] == 0
     found = hyperspan("compare", "ann.jsonl", "bob.jsonl", "--json", cwd=folder)
     assert '"finished": 2' in found.stdout and '"only_a": 1' in found.stdout, found.stderr
     (folder / "a.txt").write_text(TEXT + " More.", encoding="utf-8")
@@ -126,11 +94,10 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
 
 @pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
-    folder: Path, started: list[Labelling], killed: bool
+    folder: Path, closing: ExitStack, killed: bool
 ) -> None:
     rounds = ("-o", "new/folder/c.jsonl", "--train-every", "3", "--set", "training.epochs=3")
-    one = Labelling(folder, *rounds)
-    started.append(one)
+    one = closing.enter_context(Labelling(folder, *rounds))
     one.client.post("labels", json={"label": "verb"})
     for item in ("0.0", "0.1", "0.2"):
         one.decide(item, "add", mention={"start": 1, "end": 2, "label": "verb"})
@@ -140,8 +107,7 @@ def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
     assert one.session()["training"]["state"] == "training"
     if killed:  # the round ends with it, and begins again
         one.end(signal.SIGKILL)
-        one = Labelling(folder, *rounds)
-        started.append(one)
+        one = closing.enter_context(Labelling(folder, *rounds))
     revision = one.client.get("items/0.4").json()["revision"]
     until(lambda: one.session()["round"] == 1)
     session = one.session()
@@ -153,6 +119,6 @@ def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
     until(lambda: one.session()["training"]["state"] == "failed")
     assert "round 2 failed: " in one.session()["training"]["message"] and one.session()["round"] == 1
     one.decide("0.5", "reopen")
-    assert one.end() == 0
+    assert one.end(signal.SIGTERM)[0] == 0
     [document] = read_corpus(folder / "new/folder/c.jsonl")
     assert all("verb" in {mention.label for mention in words.mentions} for words in document.sentences[:3])

@@ -10,55 +10,49 @@ import pytest
 from attrs import evolve
 
 from hyperspan.corpora.formats import read_corpus, write_corpus
-from hyperspan.nn import save_model
 from hyperspan.types import Document, Mention
-from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT, named_model
+from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, TEXT
 from tests.support.process import call as hyperspan
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("named") / "model"
-    save_model(named_model(), folder)
-    return str(folder)
 
 
 def found(record: dict[str, Any]) -> set[tuple[str, str]]:
     return {(TEXT[mention["start"] : mention["end"]], mention["label"]) for mention in record["mentions"]}
 
 
-def annotated(model: str, *options: str) -> dict[str, Any]:
-    result = hyperspan("annotate", TEXT, "--model", model, "--format", "jsonl", *options)
+def annotated(named_folder: Path, *options: str) -> dict[str, Any]:
+    result = hyperspan("annotate", TEXT, "--model", named_folder, "--format", "jsonl", *options)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
 
-def test_annotate_finds_names_on_request(model: str) -> None:
-    assert found(annotated(model)) == DEFAULT
-    assert found(annotated(model, "--names")) == FOUND_NAMES
-    assert found(annotated(model, "--names", "--labels", "place", "--threshold", "place=0.5")) == {("Oz", "place")}
-    assert found(annotated(model, "--names", "--top-k", "2", "--forbid", "0:3:person")) == {("Oz", "place")}
-    wrong = hyperspan("annotate", TEXT, "--model", model, "--names", "--labels", "person-name")
+def test_annotate_finds_names_on_request(named_folder: Path) -> None:
+    assert found(annotated(named_folder)) == DEFAULT
+    assert found(annotated(named_folder, "--names")) == FOUND_NAMES
+    assert found(annotated(named_folder, "--names", "--labels", "place", "--threshold", "place=0.5")) == {
+        ("Oz", "place")
+    }
+    assert found(annotated(named_folder, "--names", "--top-k", "2", "--forbid", "0:3:person")) == {("Oz", "place")}
+    wrong = hyperspan("annotate", TEXT, "--model", named_folder, "--names", "--labels", "person-name")
     assert wrong.returncode == 2 and "it knows person, place" in wrong.stderr
 
 
-def test_annotate_leaves_out_pronouns(model: str) -> None:
-    assert found(annotated(model, "--no-pronouns")) == DEFAULT - PRONOUNS
-    assert found(annotated(model, "--pronouns")) == DEFAULT
-    page = hyperspan("annotate", TEXT, "--model", model, "--names", "--no-pronouns", "--format", "html").stdout
+def test_annotate_leaves_out_pronouns(named_folder: Path) -> None:
+    assert found(annotated(named_folder, "--no-pronouns")) == DEFAULT - PRONOUNS
+    assert found(annotated(named_folder, "--pronouns")) == DEFAULT
+    page = hyperspan("annotate", TEXT, "--model", named_folder, "--names", "--no-pronouns", "--format", "html").stdout
     assert "the most probable set; names alone; without pronouns; hyperspan" in page and "person-name" not in page
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "1"]])
-def test_bulk_takes_both_options(model: str, tmp_path: Path, workers: list[str]) -> None:
+def test_bulk_takes_both_options(named_folder: Path, tmp_path: Path, workers: list[str]) -> None:
     texts = tmp_path / "texts.jsonl"
     texts.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
     for options, expected in (([], DEFAULT), (["--names"], FOUND_NAMES), (["--no-pronouns"], DEFAULT - PRONOUNS)):
         output = tmp_path / f"out{'-'.join(options)}"
-        result = hyperspan("bulk", str(texts), "--model", model, "-o", str(output), *workers, *options)
+        result = hyperspan("bulk", str(texts), "--model", named_folder, "-o", str(output), *workers, *options)
         assert result.returncode == 0, result.stderr
         assert found(json.loads((output / "documents/part-00000.jsonl").read_text())) == expected
-    again = hyperspan("bulk", str(texts), "--model", model, "-o", str(tmp_path / "out--names"), *workers)
+    again = hyperspan("bulk", str(texts), "--model", named_folder, "-o", str(tmp_path / "out--names"), *workers)
     assert again.returncode == 2 and "holds another job (with names, and now without names)" in again.stderr
 
 
@@ -71,36 +65,36 @@ def gold(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def scores(model: str, *arguments: str) -> dict[str, Any]:
-    result = hyperspan("evaluate", *arguments, "--model", model, "--json", "--samples", "0")
+def scores(named_folder: Path, *arguments: str) -> dict[str, Any]:
+    result = hyperspan("evaluate", *arguments, "--model", named_folder, "--json", "--samples", "0")
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
 
-def test_evaluate_scores_names_under_the_labels_of_the_corpus(model: str, gold: str, tmp_path: Path) -> None:
-    whole, names = scores(model, gold), scores(model, gold, "--names")
+def test_evaluate_scores_names_under_the_labels_of_the_corpus(named_folder: Path, gold: str, tmp_path: Path) -> None:
+    whole, names = scores(named_folder, gold), scores(named_folder, gold, "--names")
     assert whole["micro"]["predicted"] == len(DEFAULT) and whole["micro"]["correct"] == 2
     assert names["micro"]["f1"] == 1.0 and names["micro"]["predicted"] == 2
-    assert scores(model, gold, "--no-pronouns")["micro"]["predicted"] == len(DEFAULT - PRONOUNS)
-    assert scores(model, gold, "--names", "--labels", "place")["micro"]["gold"] == 1
+    assert scores(named_folder, gold, "--no-pronouns")["micro"]["predicted"] == len(DEFAULT - PRONOUNS)
+    assert scores(named_folder, gold, "--names", "--labels", "place")["micro"]["gold"] == 1
     errors, output = tmp_path / "errors.jsonl", tmp_path / "predicted.jsonl"
     extra = ["--threshold", "0.01", "--errors", str(errors), "--output", str(output)]
-    scores(model, gold, "--names", *extra)
+    scores(named_folder, gold, "--names", *extra)
     assert found(json.loads(output.read_text())) >= FOUND_NAMES
     listed = [json.loads(line) for line in errors.read_text().splitlines()]
     assert listed and "person-name" not in errors.read_text()
 
 
-def test_evaluate_reads_corpora_that_mark_names_too(model: str, gold: str, tmp_path: Path) -> None:
+def test_evaluate_reads_corpora_that_mark_names_too(named_folder: Path, gold: str, tmp_path: Path) -> None:
     """Such as the one that a model was trained on, with labels of names beside those of all mentions."""
     [document] = read_corpus(gold)
     whole = [Mention(TEXT.index(text), TEXT.index(text) + len(text), label) for text, label in DEFAULT]
     names = [evolve(mention, label=f"{mention.label}-name") for mention in document.mentions]
     write_corpus([evolve(document, mentions=[*whole, *names])], str(tmp_path / "both.jsonl"))
-    assert scores(model, str(tmp_path / "both.jsonl"))["micro"]["f1"] == 1.0
-    found = scores(model, str(tmp_path / "both.jsonl"), "--names")["micro"]
+    assert scores(named_folder, str(tmp_path / "both.jsonl"))["micro"]["f1"] == 1.0
+    found = scores(named_folder, str(tmp_path / "both.jsonl"), "--names")["micro"]
     assert found["f1"] == 1.0 and found["gold"] == 2
-    others = scores(model, str(tmp_path / "both.jsonl"), "--no-pronouns")["micro"]
+    others = scores(named_folder, str(tmp_path / "both.jsonl"), "--no-pronouns")["micro"]
     assert others["f1"] == 1.0 and others["gold"] == len(DEFAULT - PRONOUNS)
 
 
@@ -113,6 +107,6 @@ def test_evaluate_says_that_a_corpus_marks_no_names(tmp_path: Path) -> None:
     assert "leave out --names" in noted
 
 
-def test_info_lists_the_labels_of_the_default(model: str) -> None:
-    shown = hyperspan("info", model).stdout
+def test_info_lists_the_labels_of_the_default(named_folder: Path) -> None:
+    shown = hyperspan("info", named_folder).stdout
     assert "names alone: person, place" in shown and "person-name" not in shown

@@ -19,14 +19,12 @@ from hypothesis import strategies as st
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import DomainWarning, InputError, LabelError, MissingExtraError
 from hyperspan.integrations.spacy_docs import align, as_document, span_group
-from hyperspan.nn import save_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.text import Tokenizer
 from hyperspan.types import Mention
 from tests.support.coordination import TEXT as COORDINATED
-from tests.support.coordination import coordination_model
-from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS, named_model
+from tests.support.marked_names import DEFAULT, FOUND_NAMES, PRONOUNS
 from tests.support.marked_names import TEXT as NAMED_TEXT
 
 spacy = pytest.importorskip("spacy")
@@ -393,10 +391,8 @@ def test_docbin_and_displacy(genia: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def coordinated(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("coordination") / "model"
-    save_model(coordination_model(), folder)
-    return pipeline(model=str(folder))
+def coordinated(parted_folder: Path) -> Any:
+    return pipeline(model=str(parted_folder))
 
 
 def test_discontinuous_mentions_are_spans_with_parts(coordinated: Any, tmp_path: Path) -> None:
@@ -482,18 +478,11 @@ def test_foreign_documents_are_warned_of_once() -> None:
     list(nlp.pipe([german]))
 
 
-@pytest.fixture(scope="module")
-def named_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("named") / "model"
-    save_model(named_model(), folder)
-    return str(folder)
-
-
-def test_names_and_pronouns_on_request(named_folder: str, tmp_path: Path) -> None:
+def test_names_and_pronouns_on_request(named_folder: Path, tmp_path: Path) -> None:
     def found(doc: Any) -> set[tuple[str, str]]:
         return {(span.text, span.label_) for span in doc.spans["sc"]}
 
-    nlp = pipeline(model=named_folder, names=True)
+    nlp = pipeline(model=str(named_folder), names=True)
     assert found(nlp(NAMED_TEXT)) == FOUND_NAMES
     component = nlp.get_pipe("hyperspan")
     assert component.labels == ("person", "place")

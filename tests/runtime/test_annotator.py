@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
-from hyperspan.nn import new_model, save_model
+from hyperspan.nn import new_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.constraints import Constraints
@@ -264,27 +264,25 @@ def test_a_long_list_without_stops_is_taken_line_by_line(annotator: Annotator) -
     assert [part.tokens for part in document.sentences] == [("Ada", "saw", "Oz")] * 700
 
 
-def test_loading_by_folder_and_by_name(tmp_path: Path) -> None:
-    save_model(small_model(), tmp_path / "small")
+def test_loading_by_folder_and_by_name(small_folder: Path) -> None:
     expected = Annotator(small_model())(TEXT)
-    assert load(tmp_path / "small")(TEXT) == expected
+    assert load(small_folder)(TEXT) == expected
     assert load("genia").labels == load(PRETRAINED / "genia").labels
     with pytest.raises(InputError, match=r"there is no model 'smal': the bundled models are .*genia"):
         load("smal")
-    assert repr(load(tmp_path / "small")) == "Annotator(segmental, labels: person, place)"
+    assert repr(load(small_folder)) == "Annotator(segmental, labels: person, place)"
     with pytest.raises(InputError, match=r"the device 'cuda:99' cannot be used .*; choose cpu$"):
-        load(tmp_path / "small", device="cuda:99")
+        load(small_folder, device="cuda:99")
     with pytest.raises(InputError, match="there is no device 'abacus'; choose cpu, cuda, cuda:1"):
-        load(tmp_path / "small", device="abacus")
+        load(small_folder, device="abacus")
     with pytest.raises(InputError, match="skip is nan for a model of kind 'segmental'; it must be a number"):
-        load(tmp_path / "small", skip=float("nan"))
+        load(small_folder, skip=float("nan"))
 
 
-def test_words_that_begin_no_mention_are_skipped_on_request(tmp_path: Path) -> None:
-    save_model(small_model(), tmp_path / "small")
-    expected = load(tmp_path / "small")(TEXT)
-    assert load(tmp_path / "small", skip=1e9)(TEXT) == expected
-    assert expected.mentions and not load(tmp_path / "small", skip=-1e9)(TEXT).mentions
+def test_words_that_begin_no_mention_are_skipped_on_request(small_folder: Path) -> None:
+    expected = load(small_folder)(TEXT)
+    assert load(small_folder, skip=1e9)(TEXT) == expected
+    assert expected.mentions and not load(small_folder, skip=-1e9)(TEXT).mentions
 
 
 @given(st.lists(st.integers(0, 60)), st.none() | st.integers(1, 9), st.integers(1, 2000))
@@ -447,15 +445,14 @@ def test_pipe_takes_no_single_text(annotator: Annotator) -> None:
             annotator.pipe([], **{option: value})  # type: ignore[arg-type]
 
 
-def test_a_required_mention_may_be_too_wide_or_skipped(tmp_path: Path) -> None:
+def test_a_required_mention_may_be_too_wide_or_skipped(small_folder: Path) -> None:
     limited = Annotator(small_model(3))
     wide = place(TEXT, "the zoo of Oz", "place")
     with pytest.raises(InputError, match="has 4 words, and this model finds mentions of up to 3"):
         limited(TEXT, require=[wide])
     assert wide not in limited(TEXT, forbid=[wide]).mentions
-    save_model(small_model(), tmp_path / "small")
     with pytest.raises(InputError, match=r"begins at a word that the model passes over, .* load it with skip=math.inf"):
-        load(tmp_path / "small", skip=-1e9)(TEXT, require=[wide])
+        load(small_folder, skip=-1e9)(TEXT, require=[wide])
 
 
 def of_kind(kind: str) -> Annotator:

@@ -21,18 +21,11 @@ from tests.support.marked_names import DEFAULT, FOUND_NAMES, NAMES, PRONOUNS, TE
 from tests.support.models import small_model
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("named") / "model"
-    save_model(named_model(), path)
-    return path
-
-
 @pytest.fixture(scope="module", params=["torch", "runtime"])
-def annotator(request: pytest.FixtureRequest, folder: Path) -> Annotator:
+def annotator(request: pytest.FixtureRequest, named_folder: Path) -> Annotator:
     if request.param == "torch":
-        return Annotator(load_model(folder))
-    annotator = load(folder)
+        return Annotator(load_model(named_folder))
+    annotator = load(named_folder)
     assert isinstance(annotator.model, ArrayModel)
     return annotator
 
@@ -175,7 +168,7 @@ def test_a_compact_copy_keeps_the_names_of_its_labels() -> None:
     assert Annotator(compact(model, labels=["person-name"])).labels == ("person-name",)
 
 
-def test_the_catalog_lists_the_labels_of_the_default(folder: Path) -> None:
-    entry = CatalogEntry.of(str(folder))
+def test_the_catalog_lists_the_labels_of_the_default(named_folder: Path) -> None:
+    entry = CatalogEntry.of(str(named_folder))
     assert entry.labels == entry.name_labels == ("person", "place")
     assert entry.to_json()["name_labels"] == ["person", "place"]

@@ -15,14 +15,12 @@ from typing import Any
 
 import pytest
 
-from hyperspan.nn import save_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import answers, errors, service, stream
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
 from tests.serve.running import Running, running, until
-from tests.serve.test_process import Process, processes  # noqa: F401
-from tests.support.models import small_model
+from tests.serve.test_process import Process
 
 JSON_TYPE = {"Content-Type": "application/json"}
 LONG_SENTENCE = "IL2" + " x" * 998
@@ -276,10 +274,8 @@ def panic(*_: Any) -> None:
 # -----------------------------------------------------------------------------------------------------------
 
 
-def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
-    save_model(small_model(), tmp_path / "small")
-    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--limit", "shutdown_seconds=2")
-    processes.append(one)
+def test_it_stops_in_time_whatever_it_computes(small_folder: Path, closing: ExitStack) -> None:
+    one = closing.enter_context(Process("--model", small_folder, "--port", "0", "--limit", "shutdown_seconds=2"))
     one.wait_until_ready()
     answers: list[int | str] = []
 
@@ -301,11 +297,9 @@ def test_it_stops_in_time_whatever_it_computes(tmp_path: Path, processes: list[P
     assert answers == [503] * 4  # what was not yet in the queue included
 
 
-def test_process_answers_beside_a_large_request_and_logs_json(tmp_path: Path, processes: list[Process]) -> None:  # noqa: F811
+def test_process_answers_beside_a_large_request_and_logs_json(small_folder: Path, closing: ExitStack) -> None:
     """12 sentences of 500 words are more work than the whole queue may hold."""
-    save_model(small_model(), tmp_path / "small")
-    one = Process("--model", str(tmp_path / "small"), "--port", "0", "--limit", "queued_words=20000")
-    processes.append(one)
+    one = closing.enter_context(Process("--model", small_folder, "--port", "0", "--limit", "queued_words=20000"))
     one.wait_until_ready()
     large: list[int] = []
 
@@ -320,7 +314,7 @@ def test_process_answers_beside_a_large_request_and_logs_json(tmp_path: Path, pr
     while asking.is_alive():
         small.append(one.client.post("/v1/annotate", json={"text": "Ada left."}).status_code)
     assert large == [200] and len(small) > 3 and set(small) == {200}
-    port = int(one.url.rsplit(":")[-1].strip("/"))
+    port = int(one.link.rsplit(":")[-1].strip("/"))
     nonsense = (
         b"\x16\x03\x01\r\n\r\n",
         b"GET\x00 /\r\n\r\n",

@@ -12,12 +12,10 @@ import pytest
 
 from hyperspan.corpora import read_corpus
 from hyperspan.labelling.views import LabellingSettings, open_desk
-from hyperspan.nn import save_model
 from hyperspan.runtime.loading import load
 from hyperspan.serve.settings import Settings
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
 from tests.serve.running import Running, running, until
-from tests.support.models import small_model
 
 TEXTS = [Document("Ada left the zoo of Oz. Nobody slept.", id="zoo"), "The keeper of the zoo saw Ada!"]
 ADA = {"start": 0, "end": 1, "label": "person"}
@@ -49,21 +47,14 @@ class Window:
         return answer
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("label") / "small"
-    save_model(small_model(), folder)
-    return folder
-
-
 @pytest.fixture
 def output(tmp_path: Path) -> Path:
     return tmp_path / "corrected.jsonl"
 
 
 @pytest.fixture
-def server(model: Path, output: Path) -> Iterator[Running]:
-    desk = open_desk(str(model), TEXTS, LabellingSettings(output, annotator="ann", by="order"))
+def server(small_folder: Path, output: Path) -> Iterator[Running]:
+    desk = open_desk(str(small_folder), TEXTS, LabellingSettings(output, annotator="ann", by="order"))
     with running(Settings(api_key="secret"), desk=desk) as one:
         yield one
     desk.close()
@@ -165,11 +156,11 @@ def test_what_is_refused(server: Running) -> None:
     assert "/v1/label/items/{item}/decisions" in routes and "secret" not in "".join(server.log)
 
 
-def test_texts_are_annotated_by_the_model_that_drafts(model: Path, output: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(model, tmp_path / "round-1")
+def test_texts_are_annotated_by_the_model_that_drafts(small_folder: Path, output: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(small_folder, tmp_path / "round-1")
     settings = (folder / "config.toml").read_text("utf-8")
     (folder / "config.toml").write_text(settings.replace("temperature = 1.0", "temperature = 5.0"), "utf-8")
-    desk = open_desk(str(model), TEXTS, LabellingSettings(output, annotator="ann", by="order"))
+    desk = open_desk(str(small_folder), TEXTS, LabellingSettings(output, annotator="ann", by="order"))
     one_model = {desk.drafter.name: desk.drafter.annotator}
     with running(Settings(api_key="secret"), annotators=one_model, desk=desk) as one:
         desk._use_round(folder)  # as at the end of training

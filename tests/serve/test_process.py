@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from hyperspan.errors import InputError
-from hyperspan.nn import save_model
 from hyperspan.serve import run
 from hyperspan.serve.settings import Settings
 from tests.serve.running import TEXT, until
-from tests.support.models import small_model
-from tests.support.process import call
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    save_model(small_model(), tmp_path / "small")
-    return tmp_path / "small"
+from tests.support.process import Served, call
 
 
 @pytest.fixture(autouse=True)
@@ -35,42 +25,19 @@ def _the_log_of_the_tests_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "log_to_standard_error", lambda: None)
 
 
-class Process:
-    """The command, and the address that it printed."""
+class Process(Served):
+    """`hyperspan serve`, and a client that knows its key."""
 
-    def __init__(self, *arguments: str):
-        command = [sys.executable, "-m", "hyperspan", "serve", *arguments]
-        environment = os.environ | {"HYPERSPAN_API_KEY": "key", "OMP_NUM_THREADS": "1"}
-        self.popen = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        )
-        assert self.popen.stdout is not None
-        self.line = self.popen.stdout.readline()
-        self.url = self.line.partition(" at ")[2].partition(" ")[0]
-        self.client = httpx2.Client(base_url=self.url, timeout=30, headers={"X-API-Key": "key"})
+    def __init__(self, *arguments: object):
+        super().__init__("serve", *arguments, HYPERSPAN_API_KEY="key")
+        self.client = httpx2.Client(base_url=self.link, timeout=30, headers={"X-API-Key": "key"})
 
     def wait_until_ready(self) -> None:
         until(lambda: self.client.get("/readyz").status_code == 200)
 
-    def end(self) -> tuple[int, str]:
-        _, said = self.popen.communicate(timeout=20)
-        self.client.close()
-        return self.popen.returncode, said
 
-
-@pytest.fixture
-def processes() -> Iterator[list[Process]]:
-    started: list[Process] = []
-    yield started
-    for process in started:
-        if process.popen.poll() is None:
-            process.popen.kill()
-            process.end()
-
-
-def test_it_is_killed_comes_back_and_stops_in_order(folder: Path, processes: list[Process]) -> None:
-    first = Process("--model", str(folder), "--port", "0", "--limit", "texts=3")
-    processes.append(first)
+def test_it_is_killed_comes_back_and_stops_in_order(small_folder: Path, closing: ExitStack) -> None:
+    first = closing.enter_context(Process("--model", small_folder, "--port", "0", "--limit", "texts=3"))
     assert first.line.startswith("hyperspan: serving at http://127.0.0.1:")
     first.wait_until_ready()
     expected = first.client.post("/v1/annotate", json={"text": TEXT}).json()
@@ -90,9 +57,8 @@ def test_it_is_killed_comes_back_and_stops_in_order(folder: Path, processes: lis
     asking.join(20)
     assert first.end()[0] == -signal.SIGKILL and lost[0] != "200"
 
-    second = Process("--model", str(folder), "--port", str(httpx2.URL(first.url).port))
-    processes.append(second)
-    assert second.url == first.url
+    second = closing.enter_context(Process("--model", small_folder, "--port", httpx2.URL(first.link).port))
+    assert second.link == first.link
     second.wait_until_ready()
     assert second.client.post("/v1/annotate", json={"text": TEXT}).json() == expected
     asking = threading.Thread(target=ask, args=[second.client], kwargs={"text": "Ada saw " * 3000})
@@ -143,7 +109,8 @@ def test_servers_that_anybody_may_use_are_warned_of(
         assert capfd.readouterr().err == caplog.text == ""
 
 
-def test_a_model_that_cannot_be_loaded_ends_it(folder: Path) -> None:
+def test_a_model_that_cannot_be_loaded_ends_it(small_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(small_folder, tmp_path / "model")
     (folder / "model.safetensors").write_bytes(b"nonsense")
     thread_errors: list[Exception] = []
 

@@ -6,13 +6,14 @@ import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import torch
 from attrs import evolve
 
 from hyperspan.config import Config
-from hyperspan.nn import Model, Recognizer, new_model
+from hyperspan.nn import Model, Recognizer, new_model, save_model
 from hyperspan.structures import Distribution
 from hyperspan.training.data import read_sentences
 from hyperspan.training.loss import ExpectedRates, TrainingLoss
@@ -65,6 +66,12 @@ def small_model(max_width: int | Literal["n"] = "n") -> Recognizer:
     model = learn(new_model(config, TRAINING), TRAINING, 40)
     assert isinstance(model, Recognizer)
     return model
+
+
+def saved(model: Model, folder: Path) -> Path:
+    """The folder into which a model is saved."""
+    save_model(model, folder)
+    return folder
 
 
 def watched_model(watch: Callable[[Sequence[Sentence]], object]) -> Recognizer:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from subprocess import CompletedProcess
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any, Self
 
 from hyperspan.corpora import FORMATS
 from hyperspan.plugins import ENCODERS, MODELS
@@ -24,14 +26,14 @@ _PRELOADED.set_forkserver_preload(["tests.support.preloaded"])
 
 
 def hyperspan(
-    *arguments: str, stdin: str = "", cwd: Path | None = None, path: Sequence[Path] = ()
+    *arguments: object, stdin: str = "", cwd: Path | None = None, path: Sequence[Path] = ()
 ) -> CompletedProcess[str]:
     """What the command answers; its streams are files, so not a terminal. `path` comes first on Python's path."""
-    return called(_main, arguments, stdin=stdin, cwd=cwd, path=path)
+    return called(_main, tuple(map(str, arguments)), stdin=stdin, cwd=cwd, path=path)
 
 
 def call(
-    *arguments: str,
+    *arguments: object,
     stdin: str = "",
     cwd: Path | None = None,
     main: Callable[[tuple[str, ...]], object] | None = None,
@@ -41,14 +43,14 @@ def call(
     status, sys.stdin = 0, TextIOWrapper(BytesIO(stdin.encode()), encoding="utf-8", newline="")
     try:
         with chdir(cwd or Path.cwd()), redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            (main or _main)(arguments)
+            (main or _main)(tuple(map(str, arguments)))
     except SystemExit as ended:
         status = int(ended.code or 0)
     finally:
         sys.argv, sys.stdin = before
     for stream in streams:
         stream.seek(0)
-    return CompletedProcess(arguments, status, *(stream.read() for stream in streams))
+    return CompletedProcess(list(map(str, arguments)), status, *(stream.read() for stream in streams))
 
 
 def called(
@@ -102,3 +104,34 @@ def _main(arguments: tuple[str, ...]) -> None:
     from hyperspan.cli import main
 
     main()
+
+
+class Served:
+    """A command that serves in a process of its own, and the address that it printed; killed when the block is left."""
+
+    def __init__(self, *arguments: object, cwd: Path | None = None, **environment: str):
+        command = [sys.executable, "-m", "hyperspan", *map(str, arguments)]
+        self.said = TemporaryFile("w+")  # noqa: SIM115
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": self.said, "text": True}
+        variables = os.environ | {"OMP_NUM_THREADS": "1"} | environment
+        self.popen = subprocess.Popen(command, cwd=cwd, env=variables, **streams)
+        assert self.popen.stdout is not None
+        self.line = self.popen.stdout.readline()
+        self.link = self.line.partition(" at ")[2].partition(" ")[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end(signal.SIGKILL)
+
+    def end(self, sent: signal.Signals | None = None) -> tuple[int, str]:
+        """Its status and what it said when it has ended, as a signal may ask for."""
+        if sent is not None and self.popen.poll() is None:
+            self.popen.send_signal(sent)
+        if not self.said.closed:
+            self.popen.communicate(timeout=30)
+            with self.said:
+                self.said.seek(0)
+                self.heard = self.said.read()
+        return self.popen.returncode, self.heard

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,33 +10,21 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from tests.serve.running import until
+from tests.support.process import Served
 
 Row = tuple[int, int, str]
 
 
-class Labelling:
-    """The command, the link that it printed, and the file that it writes."""
+class Labelling(Served):
+    """The command, and the file that it writes."""
 
     def __init__(self, output: Path, *arguments: str):
+        super().__init__("label", *arguments, "-o", output, "--no-browser")
         self.output = output
-        self.popen = subprocess.Popen(
-            [sys.executable, "-m", "hyperspan", "label", *arguments, "-o", str(output), "--no-browser"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        assert self.popen.stdout is not None
-        self.link = self.popen.stdout.readline().partition(" at ")[2].partition(" ")[0]
 
     @property
     def port(self) -> str:
         return self.link.partition("/label")[0].rpartition(":")[2]
-
-    def end(self, sent: signal.Signals = signal.SIGINT) -> None:
-        if self.popen.poll() is None:
-            self.popen.send_signal(sent)
-        self.popen.communicate(timeout=30)
 
     def sentences(self) -> list[dict[str, Any]]:
         """What the file says of each sentence, in the order of the texts."""

@@ -73,7 +73,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Labelling
     processes = [Labelling(folder / "corrected.jsonl", str(folder / "text.txt"), "-m", "genia", "--by", "order")]
     yield processes
     for process in processes:
-        process.end()
+        process.end(signal.SIGINT)
 
 
 def test_page_shows_the_first_sentence_if_its_address_is_damaged(tmp_path: Path, window: Opened) -> None:
@@ -84,7 +84,7 @@ def test_page_shows_the_first_sentence_if_its_address_is_damaged(tmp_path: Path,
         expect(page.locator("#where")).to_contain_text("Sentence 1 of")
         assert page.url.endswith("#0.0")
     finally:
-        labelling.end()
+        labelling.end(signal.SIGINT)
 
 
 def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Opened) -> None:
@@ -230,7 +230,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
         folder / "out.jsonl", str(folder / "given.jsonl"), "-m", "genia", "--draft", "given", "--by", "order"
     )
     yield process
-    process.end()
+    process.end(signal.SIGINT)
 
 
 def _place(text: str, words: str) -> tuple[int, int]:
