@@ -34,6 +34,10 @@ class Labelling(Served):
         headers = {"Authorization": f"Bearer {token}"}
         self.client = httpx2.Client(base_url=f"{address}v1/label/", headers=headers, timeout=30)
 
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self.client.close()
+
     def session(self) -> dict[str, Any]:
         return self.client.get("session").json()
 

@@ -32,6 +32,10 @@ class Process(Served):
         super().__init__("serve", *arguments, HYPERSPAN_API_KEY="key")
         self.client = httpx2.Client(base_url=self.link, timeout=30, headers={"X-API-Key": "key"})
 
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self.client.close()
+
     def wait_until_ready(self) -> None:
         until(lambda: self.client.get("/readyz").status_code == 200)
 
