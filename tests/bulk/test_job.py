@@ -6,9 +6,7 @@ import gzip
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -26,6 +24,7 @@ from hyperspan.bulk.shards import JobSettings, ShardResult, annotate_shard
 from hyperspan.errors import InputError, JobError, OutputExistsError
 from hyperspan.runtime.folders import DEFAULT_MODEL
 from tests.bulk.fakes import CRASHES, FakeAnnotator, contents, lines_in, manifest_of, plan_of, texts_in, write_jsonl
+from tests.support.data import places_in
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -285,53 +284,31 @@ def test_folders_that_hold_something_else(corpus: Path, tmp_path: Path) -> None:
         annotate_files([corpus], tmp_path / "other", force=True)
 
 
-def places_in(record: Any) -> Iterator[tuple[Any, ...]]:
-    """The keys that lead to each value inside a record."""
-    for key in list(record) if isinstance(record, dict) else range(len(record)) if isinstance(record, list) else ():
-        yield (key,)
-        yield from ((key, *rest) for rest in places_in(record[key]))
-
-
 @pytest.mark.parametrize("damage", ["missing", "null"])
 def test_a_damaged_manifest_or_plan_is_answered_in_one_sentence(corpus: Path, tmp_path: Path, damage: str) -> None:
     given, out = corpus / "b.jsonl", tmp_path / "out"
     annotate_files([given], out, shard_records=3)
-    lines = (out / "plan.jsonl").read_text().splitlines()
-    manifest, plan = manifest_of(out), list(map(json.loads, lines))
-    refused: dict[tuple[Any, ...], str] = {}
-    for place in [
-        *(("manifest", *rest) for rest in places_in(manifest)),
-        *(("plan", *rest) for rest in places_in(plan)),
-    ]:
-        record = json.loads(json.dumps({"manifest": manifest, "plan": plan}))
+    plan = list(map(json.loads, (out / "plan.jsonl").read_text().splitlines()))
+    whole, refused = {"manifest.json": manifest_of(out), "plan.jsonl": plan}, set[tuple[Any, ...]]()
+    for place in [place for place in places_in(whole) if len(place) > 1]:
+        record = json.loads(json.dumps(whole))
         around = reduce(getitem, place[:-1], record)
         if damage == "null":
             around[place[-1]] = None
         else:
             del around[place[-1]]
-        (out / "manifest.json").write_text(json.dumps(record["manifest"]))
-        (out / "plan.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in record["plan"]))
+        (out / "manifest.json").write_text(json.dumps(record["manifest.json"]))
+        (out / "plan.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in record["plan.jsonl"]))
         try:  # what is not needed, or can be made again, may be missing
             assert annotate_files([given], out, shard_records=3).documents == 5, place
         except OutputExistsError as error:
-            refused[place] = str(error)
-    for place in [("job",), ("totals", "shards"), ("options",), ("model", "hash")]:
-        assert refused["manifest", *place].endswith(
-            "manifest.json is damaged; choose another folder, or start over with --force"
-        )
-    for place in [
-        (1,),
-        (1, "input"),
-        (1, "bytes"),
-        (2, "shard"),
-        (2, "result"),
-        (3, "pieces"),
-        (3, "pieces", 0, "end"),
-    ]:
-        if damage == "missing" or place not in [(1, "bytes"), (2, "result")]:
-            assert refused["plan", *place].endswith(
-                "plan.jsonl is damaged; choose another folder, or start over with --force"
-            )
+            if str(error).endswith(f"{place[0]} is damaged; choose another folder, or start over with --force"):
+                refused.add(place)
+    manifest = {("manifest.json", *rest) for rest in [("job",), ("totals", "shards"), ("options",), ("model", "hash")]}
+    assert manifest <= refused
+    needed = [(1,), (1, "input"), (2, "shard"), (3, "pieces"), (3, "pieces", 0, "end")]
+    needed += [] if damage == "null" else [(1, "bytes"), (2, "result")]
+    assert {("plan.jsonl", *rest) for rest in needed} <= refused
 
 
 def test_a_job_whose_plan_is_lost_starts_over(corpus: Path, tmp_path: Path, fake: FakeAnnotator) -> None:
@@ -390,12 +367,6 @@ def test_a_job_that_rejects_everything_says_so(corpus: Path, tmp_path: Path) -> 
             JobError, match=r'all records \(21\) were rejected, the first because the key "body" is missing'
         ):
             annotate_files([corpus], tmp_path / "out", text_column="body")
-
-
-def test_documents_of_the_same_name_are_all_kept(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "made.jsonl", [{"id": "x", "text": f"text {n}"} for n in range(5)])
-    annotate_files([tmp_path / "made.jsonl"], tmp_path / "out", shard_records=2)
-    assert [record["id"] for record in lines_in(tmp_path / "out/documents")] == ["x"] * 5
 
 
 def test_a_disk_that_is_full_for_a_while(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -550,34 +521,3 @@ def test_rejected_records_of_an_earlier_attempt_are_removed(
     monkeypatch.delitem(CRASHES, "memory")
     assert annotate().documents == 1
     assert texts_in(tmp_path / "out") == ["memory"] and lines_in(tmp_path / "out/rejected") == []
-
-
-ABORTING = """
-import os
-from hyperspan.runtime.annotator import Annotator
-
-results = Annotator.results
-
-def aborting(self, documents, *rest, **options):
-    def checked():
-        for document in documents:
-            if "native crash" in document.text:
-                os.abort()
-            yield document
-    return results(self, checked(), *rest, **options)
-
-Annotator.results = aborting
-"""
-"""Python reads it at its start, so that whichever process annotates ends at some text as native code might."""
-JOB = "import sys; from hyperspan.bulk import annotate_files; annotate_files(sys.argv[1], sys.argv[2], shard_records=1)"
-
-
-def test_native_crash_stops_no_other_shard(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(ABORTING)
-    texts = write_jsonl(tmp_path / "made.jsonl", [{"text": text} for text in ("one", "native crash", "two")])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    command = [sys.executable, "-c", JOB, str(texts), str(tmp_path / "out")]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stderr
-    assert texts_in(tmp_path / "out") == ["one", "two"]
-    assert f"part-00001 (line 2 of {texts}; killed by SIGABRT) ended their workers 4 times each" in said
-    assert "2 of 3 shards are finished" in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.bulk.processes import below, have_ended, kill_all, named
 from tests.support.marked_names import FOUND_NAMES
 from tests.support.marked_names import TEXT as NAMED_TEXT
 from tests.support.models import TEXT, small_model
+from tests.support.process import call
 
 ray = pytest.importorskip("ray")
 pytestmark = [
@@ -104,17 +104,6 @@ def test_workers_use_the_kernels_that_are_forced_here(
     assert len(texts_in(tmp_path / "out")) == 13
 
 
-def test_an_input_that_vanishes_is_told_of_when_the_rest_is_done(
-    corpus: Path, tmp_path: Path, small_folder: Path
-) -> None:
-    last = corpus / "z.txt"
-    last.write_text("The keeper of Oz left.")
-    options: dict[str, Any] = {"model": small_folder, "shard_records": 1, "engine": "ray", "workers": 1}
-    with pytest.raises(JobError, match=r"z\.txt cannot be read .*; 15 of 16 shards are finished and kept"):
-        annotate_files([corpus], tmp_path / "out", on_progress=lambda _: last.unlink(missing_ok=True), **options)
-    assert len(texts_in(tmp_path / "out")) == 13
-
-
 @pytest.mark.parametrize(
     ("gpus", "cpus", "given", "count", "share"),
     [
@@ -156,6 +145,7 @@ def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, small_
     [
         (workers.poisoned_task, ") ended their workers 2 times each; fewer workers need less memory"),
         (workers.full_disk, "cannot be written (No space left on device): make room"),
+        (workers.vanished_input, "1.jsonl cannot be read; name it again"),
         (workers.old_worker, ", and this is 0.0.1; install the same on all machines"),
         (workers.elsewhere, "4 shards that workers have written are not in"),
     ],
@@ -267,9 +257,8 @@ def test_clusters_that_are_not_there(
     assert sentence in str(raised.value)
 
 
-def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['ray'] = None; from hyperspan.cli import main; main()"
-    arguments = ["bulk", str(tmp_path), "-o", str(tmp_path / "out"), "--engine", "ray"]
+def test_without_the_extra_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
     (tmp_path / "a.txt").write_text("Ada")
-    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    result = call("bulk", "a.txt", "-o", "out", "--engine", "ray", cwd=tmp_path)
     assert result.returncode == 2 and 'pip install "hyperspan[ray]"' in result.stderr

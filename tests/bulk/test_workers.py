@@ -142,7 +142,7 @@ def test_errors_that_no_other_process_could_read() -> None:
 # -- processes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [None, 1, 2])
+@pytest.mark.parametrize("count", [None, 2])
 def test_workers_write_what_one_process_writes(corpus: Path, whole: Path, tmp_path: Path, count: int | None) -> None:
     seen: list[Progress] = []
     summary = annotate_files(corpus, tmp_path / "out", on_progress=seen.append, workers=count, **OPTIONS)
@@ -245,18 +245,19 @@ def test_an_input_that_disappears_does_not_stop_the_rest(tmp_path: Path) -> None
 
 
 PRINTING = """
-import os
+import os, sys
 from hyperspan.runtime.annotator import Annotator
 results = Annotator.results
 def loud(self, *arguments, **options):
     print("loud")
     os.write(1, b"louder")
+    assert sys.stdin.read() == ""
     return results(self, *arguments, **options)
 Annotator.results = loud
 """
 
 
-def test_what_a_worker_prints_is_not_among_its_answers(
+def test_what_a_worker_prints_or_reads_is_not_among_answers_and_tasks(
     corpus: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(PRINTING)
@@ -265,58 +266,37 @@ def test_what_a_worker_prints_is_not_among_its_answers(
     assert contents(tmp_path / "out") == contents(whole)
 
 
+ENDS = {
+    "part-00000": ("os.kill(os.getpid(), 9)", "lines 1 to 2", "killed by SIGKILL"),
+    "part-00001": ("sys.exit(3)", "lines 3 to 4", "exit status 3"),
+    "part-00002": ("os.abort()", "lines 5 to 6", "killed by SIGABRT"),
+    "part-00003": ("raise KeyboardInterrupt", "lines 7 to 8", "killed by SIGINT"),
+}
 ENDING = """
 import os, sys
 from hyperspan.runtime.annotator import Annotator
 results = Annotator.results
 def ended(self, documents, *arguments, **options):
-    for document in documents:
-        if document.id == "4":
-            END
-    return results(self, [], *arguments, **options)
+    def checked():
+        for document in documents:
+            exec(ENDS.get(document.id, ""))
+            yield document
+    return results(self, checked(), *arguments, **options)
 Annotator.results = ended
 """
 
 
-@pytest.mark.parametrize(
-    ("end", "said"),
-    [
-        ("os.kill(os.getpid(), 9)", "killed by SIGKILL"),
-        ("sys.exit(3)", "exit status 3"),
-        ("os.abort()", "killed by SIGABRT"),
-        ("raise KeyboardInterrupt", "killed by SIGINT"),
-    ],
-)
 def test_how_a_worker_has_ended_is_told_with_the_lines_of_its_shard(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, said: str
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(ENDING.replace("END", end))
+    ends = {str(2 * number): end for number, (end, _, _) in enumerate(ENDS.values())}
+    (tmp_path / "sitecustomize.py").write_text(f"ENDS = {ends}\n{ENDING}")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     monkeypatch.setattr(workers, "TRIES", 1)
-    with pytest.raises(JobError) as raised:
+    with pytest.raises(JobError, match="ended their workers") as raised:
         annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
-    assert f"the shards part-00002 (lines 5 to 6 of {corpus}; {said}) ended their workers" in str(raised.value)
-    assert annotate_files(corpus, tmp_path / "out", workers=0, **OPTIONS).resumed == 6
-
-
-READING = """
-import sys
-from hyperspan.runtime.annotator import Annotator
-results = Annotator.results
-def curious(self, *arguments, **options):
-    assert sys.stdin.read() == ""
-    return results(self, *arguments, **options)
-Annotator.results = curious
-"""
-
-
-def test_a_worker_that_reads_its_standard_input_finds_nothing(corpus: Path, whole: Path, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(READING)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    code = JOB.replace(", on_progress=wait", "")
-    command = [sys.executable, "-c", code, str(corpus), str(tmp_path / "out")]
-    subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, timeout=60, check=True)
-    assert contents(tmp_path / "out") == contents(whole)
+    assert all(f"{part} ({lines} of {corpus}; {how})" in str(raised.value) for part, (_, lines, how) in ENDS.items())
+    assert annotate_files(corpus, tmp_path / "out", workers=0, **OPTIONS).resumed == 3
 
 
 def test_a_worker_whose_parent_goes_while_it_loads_leaves_quietly(tmp_path: Path) -> None:
@@ -357,11 +337,6 @@ def test_a_worker_without_its_parent_ends_at_once_only_in_a_shard(monkeypatch: p
     busy.set()
     processes._listen(io.BytesIO(b"\x80\x05cut off"), tasks, busy)
     assert ended == [1]
-
-
-def test_workers_need_no_torch() -> None:
-    script = "import sys, hyperspan.bulk.processes; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 # -- GPUs, as far as they can be tested without one --------------------------------------------------------------------

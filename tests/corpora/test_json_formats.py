@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
 from tests.fuzz.samples import JSON as SAMPLES
-from tests.support.data import data_path
+from tests.support.data import data_path, places_in
 from tests.support.formats import everything, read, written
 
 characters = st.characters(exclude_categories=["Cs"])
@@ -651,12 +650,6 @@ ODD: list[Any] = [
     [0, 1, "X"],
     float("inf"),
 ]
-
-
-def places_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        yield (*path, key)
-        yield from places_in(value[key], (*path, key))
 
 
 def read_carelessly(name: str, data: bytes) -> None:

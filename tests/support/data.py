@@ -1,9 +1,12 @@
-"""The real corpora, which are not part of the project: beside the checkout or where $HYPERSPAN_DATA says."""
+"""The real corpora, which are not part of the project: beside the checkout or where $HYPERSPAN_DATA says. And places
+in any data."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,3 +21,10 @@ def data_path(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"needs the corpus {name}: put it into {path.parent} or set HYPERSPAN_DATA")
     return path
+
+
+def places_in(value: Any) -> Iterator[tuple[Any, ...]]:
+    """The keys that lead to each value inside one of JSON."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield (key,)
+        yield from ((key, *rest) for rest in places_in(value[key]))
