@@ -17,7 +17,6 @@ from hyperspan.corpora.outputs import choose_output
 from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.types import Document, Mention, Sentence
-from tests.bulk.test_tables import NO_TEXTS
 from tests.support.coordination import LEFT, ROD
 from tests.support.coordination import TEXT as COORDINATED
 from tests.support.models import TEXT, small_model
@@ -193,43 +192,11 @@ def test_tables_of_texts(small_folder: Path, tmp_path: Path) -> None:
     assert records("-", "--column", "note", "--id-column", "ward", stdin=table)[1]["id"] == "C"
     assert [record["text"] for record in records("notes.tsv")] == ["Ada left Oz."]
     assert records("corpus.tsv")[0]["sentences"][0]["tokens"] == [[0, 3], [4, 8]]  # by its name and what it holds
-    refused = hyperspan("annotate", "notes.csv", "-m", small_folder, cwd=tmp_path)
-    assert refused.returncode == 2 and "notes.csv has no column 'text'; name the one" in refused.stderr
-    assert refused.stderr.endswith("its columns are, by its first row, id, note, ward\n")
     (tmp_path / "torn.csv").write_text("text,ward\nAda left.,B\nAda\nOz.,C\n", encoding="utf-8")
     torn = hyperspan("annotate", "torn.csv", "-m", small_folder, cwd=tmp_path)
     assert torn.returncode == 2 and "torn.csv:3: the row has 1 fields, but the table 2 columns; correct" in torn.stderr
     rest = hyperspan("annotate", "torn.csv", "-m", small_folder, "-f", "jsonl", "--on-error", "skip", cwd=tmp_path)
     assert rest.returncode == 0 and len(rest.stdout.splitlines()) == 2 and "left out 1 record that" in rest.stderr
-
-
-def test_what_is_no_text_is_refused_with_what_to_do(small_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "texts").mkdir()
-    for name, what, sentence in (
-        (
-            "a.txt",
-            "a PDF; save its text",
-            "a.txt is no text but a PDF; save its text as UTF-8 first, for example with pdf",
-        ),
-        (
-            "b.docx",
-            "an office document; save its text",
-            "b.docx is no text but an office document; save its text as",
-        ),
-        ("texts/c.txt", "an image; save", "c.txt is no text but an image; save its text"),
-        ("d.md", "binary (it has NUL bytes)", "d.md is no text but binary (it has NUL bytes); give a file of text"),
-    ):
-        (tmp_path / name).write_bytes(NO_TEXTS[what])
-        given = "texts" if "/" in name else name
-        result = hyperspan("annotate", given, "-m", small_folder, "-f", "jsonl", cwd=tmp_path)
-        assert (result.returncode, result.stdout) == (2, "") and len(result.stderr.splitlines()) == 1
-        assert sentence in result.stderr
-
-
-def test_fragments_of_pages_are_refused_by_their_names(small_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("<p>Ada left.</p>", encoding="utf-8")
-    result = hyperspan("annotate", "page.html", "-m", small_folder, cwd=tmp_path)
-    assert result.returncode == 2 and "page.html is no text but HTML" in result.stderr
 
 
 def too_long(words: int = 1_200) -> dict[str, Any]:
@@ -289,12 +256,6 @@ def test_a_flat_format_keeps_some_mentions_where_lossy_says_which(small_folder: 
     assert kept.returncode == 0 and "B-" in kept.stdout and "hyperspan: left out " in kept.stderr
     told = hyperspan(*arguments, "--lossy", "outermost", "-o", str(tmp_path / "kept.conll")).stderr
     assert f"wrote {kept.stdout.count('B-')} mention" in told
-
-
-def test_text_that_is_not_utf_8_is_refused(small_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "latin.txt").write_bytes("Zoë left".encode("latin-1"))
-    result = hyperspan("annotate", "latin.txt", "-m", small_folder, cwd=tmp_path)
-    assert result.returncode == 2 and "latin.txt is not UTF-8 text" in result.stderr
 
 
 def test_what_is_known_of_a_text_can_be_told(small_folder: Path) -> None:

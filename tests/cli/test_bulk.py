@@ -64,16 +64,13 @@ def lines_in_file(path: Path) -> list[dict[str, object]]:
     return lines_in(path.parent / "alone")[-len(path.read_text().splitlines()) :]
 
 
-def test_tables_are_read_and_other_files_are_refused(hyperspan: Run, small_folder: Path, tmp_path: Path) -> None:
+def test_tables_are_read(hyperspan: Run, small_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text('id,note,ward\n1,"Ada left, and\nthe keeper saw Ada.",B\n2,Nobody slept.,C\n')
     status, said = hyperspan("bulk", "notes.csv", "-m", small_folder, "-o", "found/", "--column", "note")
     assert status == 0, said
     first, second = lines_in(tmp_path / "found/documents")
     assert (first["id"], first["metadata"], second["text"]) == ("1", {"ward": "B"}, "Nobody slept.")
     assert "Ada" in {mention["text"] for mention in first["mentions"]}
-    (tmp_path / "notes.pdf").write_bytes(b"%PDF-1.7")
-    status, said = hyperspan("bulk", "notes.csv", "notes.pdf", "-m", small_folder, "-o", "other/", "--column", "note")
-    assert status == 2 and "notes.pdf is no text but a PDF; save its text as UTF-8 first" in said
 
 
 def test_a_line_every_minute_where_there_is_no_terminal(

@@ -18,7 +18,7 @@ SENTENCE = "Israeli UN Ambassador Danny"
 def test_writes_a_file_and_refuses_to_overwrite_it(tmp_path: Path) -> None:
     target = tmp_path / "out.svg"
     first = hyperspan("draw", SENTENCE, *MENTIONS, "-o", str(target))
-    assert (first.returncode, first.stdout) == (0, "") and first.stderr.startswith("hyperspan: wrote ")
+    assert (first.returncode, first.stdout) == (0, "") and first.stderr == f"hyperspan: wrote {target}\n"
     drawn = target.read_text(encoding="utf-8")
     assert ET.fromstring(drawn).tag.endswith("svg")
     again = hyperspan("draw", "other words", "--labels", "X", "-o", str(target))
@@ -69,8 +69,3 @@ def test_links_stay_links_and_text_may_hold_anything(tmp_path: Path) -> None:
     )
     assert link.is_symlink() and ET.parse(real).getroot().tag.endswith("svg")
     assert hyperspan("draw", "a", "--labels", "X", "-o", "/dev/null").returncode == 0
-
-
-def test_draw_says_who_speaks_on_standard_error(tmp_path: Path) -> None:
-    result = hyperspan("draw", "Ada left", "--mention", "0:1:PER", "-o", str(tmp_path / "ada.svg"))
-    assert result.stderr == f"hyperspan: wrote {tmp_path / 'ada.svg'}\n"

@@ -1,88 +1,21 @@
-"""The figures of other structures show the whole hypergraph and the hyperpath of the mentions."""
+"""What the figures of other structures have of their own; tests/render/test_pictures.py has what all pictures show."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from experiments.figures import FIGURES, draw_figure
 from experiments.figures.readings import sets_with_structure_of
 from hyperspan import Mention
-from hyperspan.baselines.linear_chain import linear_chain_mentions, outermost
-from hyperspan.baselines.mention_separators import separated_mentions
 from hyperspan.baselines.readings import closure, structure_of
-from hyperspan.baselines.semi_markov import semi_markov_mentions
-from hyperspan.baselines.tree import constituents_of, is_nested
 from hyperspan.errors import InputError, SpanError
-from hyperspan.structures.graphs import joint_mentions, mentions_of
 from tests.experiments.support import figures
-from tests.render.pictures import SETS, SVG, TYPES, WORDS, as_mentions, check_places, heads, texts
-
-DECODERS: dict[str, Any] = {
-    "joint": joint_mentions,
-    "linear-chain": linear_chain_mentions,
-    "semi-markov": semi_markov_mentions,
-    "mention-hypergraph": mentions_of,
-    "mention-separators": separated_mentions,
-    "tree": constituents_of,
-}
-
-
-def fits(structure: str, triples) -> bool:
-    if structure in ("linear-chain", "semi-markov"):
-        return not outermost(triples)[1]
-    return structure != "tree" or is_nested(triples)
-
-
-@pytest.mark.parametrize("structure", FIGURES)
-@settings(max_examples=30, deadline=None)
-@given(triples=SETS)
-def test_figure_path_encodes_the_mentions(structure, triples) -> None:
-    mentions = as_mentions(triples)
-    if not fits(structure, triples):
-        with pytest.raises(SpanError, match="cannot represent both"):
-            draw_figure(structure, WORDS, mentions, types=TYPES)
-        return
-    figure = FIGURES[structure](WORDS, TYPES, mentions, None)
-    path = figure.path()
-    assert set(path) <= set(figure.graph.edges)
-    assert DECODERS[structure](path) == (closure(triples) if figure.is_ambiguous else triples)
-    both = draw_figure(structure, WORDS, mentions, types=TYPES)
-    alone = draw_figure(structure, WORDS, mentions, types=TYPES, show="path")
-    assert len(heads(both, "strong")) == len(heads(alone, "strong")) == len(set(path))
-    assert len(heads(both, "faint")) == len(figure.graph.edges) - len(set(path)) and not heads(alone, "faint")
-
-
-@pytest.mark.parametrize("structure", FIGURES)
-def test_figure_arrows_have_a_head_for_each_child(structure) -> None:
-    figure = FIGURES[structure](WORDS, TYPES, [], None)
-    nodes = {
-        node
-        for edge in figure.graph.edges
-        for node in edge.tail
-        if getattr(node, "end", -2) != getattr(node, "start", -1)  # empty sequences of a tree are not drawn
-    }
-    drawn = heads(draw_figure(structure, WORDS, types=TYPES, show="graph"), "strong")
-    assert sorted(drawn) == sorted(sum(node in nodes for node in edge.tail) for edge in figure.graph.edges)
-
-
-@pytest.mark.parametrize("structure", FIGURES)
-@pytest.mark.parametrize("show", ["both", "graph", "path"])
-def test_figure_nodes_are_inside_the_picture_and_apart(structure, show) -> None:
-    words, mentions = ["a", "rather-long-word", "c", "d", "e"], [Mention(1, 3, "X"), Mention(4, 5, "long label")]
-    check_places(draw_figure(structure, words, mentions, show=show))
-
-
-@pytest.mark.parametrize("structure", FIGURES)
-def test_figure_names_types_and_escapes_text(structure) -> None:
-    mentions = [Mention(0, 1, "<&>")]
-    shown = texts(draw_figure(structure, ["<script>", "&amp;"], mentions, types=["<&>", "never"]))
-    assert "<script>" in shown and "&amp;" in shown and "<&>" in shown and "never" in shown
+from tests.render.pictures import SETS, SVG, WORDS, check_places, heads
 
 
 @pytest.mark.parametrize("structure", FIGURES)
@@ -114,16 +47,6 @@ def test_figure_of_joint_types_draws_the_end_of_each_type_on_the_arrow() -> None
 def test_figure_of_joint_types_refuses_more_than_can_be_read() -> None:
     with pytest.raises(InputError, match=r"there are 5 types, and up to 4 are drawn together.*choose fewer types"):
         draw_figure("joint", WORDS, types=list("ABCDE"))
-
-
-@pytest.mark.parametrize("structure", FIGURES)
-def test_figure_max_width_removes_wider_mentions_or_is_refused(structure) -> None:
-    if FIGURES[structure].limits_width:
-        narrow = draw_figure(structure, WORDS, types=TYPES, max_width=2)
-        assert len(heads(narrow, "faint")) < len(heads(draw_figure(structure, WORDS, types=TYPES), "faint"))
-        return
-    with pytest.raises(InputError, match="always allows mentions of any width; omit the maximal width"):
-        draw_figure(structure, WORDS, types=TYPES, max_width=2)
 
 
 @given(triples=SETS)

@@ -1,62 +1,14 @@
-"""The diagrams that the package draws show the whole hypergraph and the hyperpath of the mentions."""
+"""What the diagrams of the package have of their own; test_pictures.py has what all pictures of hypergraphs show."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from hypothesis import given, settings
 
 from hyperspan import Mention, draw_hypergraph
 from hyperspan.errors import InputError, SpanError
 from hyperspan.render.diagram import DiscontinuousDiagram
-from hyperspan.render.hypergraph import DIAGRAMS
-from hyperspan.structures.graphs import discontinuous_mentions, mentions_of
-from tests.render.pictures import SETS, TYPES, WORDS, as_mentions, check_places, heads, texts
-
-DECODERS: dict[str, Any] = {"segmental": mentions_of, "discontinuous": discontinuous_mentions}
-
-
-@pytest.mark.parametrize("structure", DIAGRAMS)
-@settings(max_examples=30, deadline=None)
-@given(triples=SETS)
-def test_diagram_path_encodes_the_mentions(structure, triples) -> None:
-    mentions = as_mentions(triples)
-    diagram = DIAGRAMS[structure](WORDS, TYPES, mentions, None)
-    path = diagram.path()
-    assert set(path) <= set(diagram.graph.edges)
-    assert DECODERS[structure](path) == triples
-    both = draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure)
-    alone = draw_hypergraph(WORDS, mentions, types=TYPES, structure=structure, show="path")
-    assert len(heads(both, "strong")) == len(heads(alone, "strong")) == len(set(path))
-    assert len(heads(both, "faint")) == len(diagram.graph.edges) - len(set(path)) and not heads(alone, "faint")
-
-
-@pytest.mark.parametrize("structure", DIAGRAMS)
-def test_diagram_arrows_have_a_head_for_each_child(structure) -> None:
-    diagram = DIAGRAMS[structure](WORDS, TYPES, [], None)
-    drawn = heads(draw_hypergraph(WORDS, types=TYPES, structure=structure, show="graph"), "strong")
-    assert sorted(drawn) == sorted(len(edge.tail) for edge in diagram.graph.edges)
-
-
-@pytest.mark.parametrize("structure", DIAGRAMS)
-@pytest.mark.parametrize("show", ["both", "graph", "path"])
-def test_diagram_nodes_are_inside_the_picture_and_apart(structure, show) -> None:
-    words, mentions = ["a", "rather-long-word", "c", "d", "e"], [Mention(1, 3, "X"), Mention(4, 5, "long label")]
-    check_places(draw_hypergraph(words, mentions, structure=structure, show=show))
-
-
-@pytest.mark.parametrize("structure", DIAGRAMS)
-def test_diagram_names_types_and_escapes_text(structure) -> None:
-    mentions = [Mention(0, 1, "<&>")]
-    shown = texts(draw_hypergraph(["<script>", "&amp;"], mentions, types=["<&>", "never"], structure=structure))
-    assert "<script>" in shown and "&amp;" in shown and "<&>" in shown and "never" in shown
-
-
-@pytest.mark.parametrize("structure", DIAGRAMS)
-def test_diagram_max_width_removes_wider_mentions(structure) -> None:
-    narrow = draw_hypergraph(WORDS, types=TYPES, structure=structure, max_width=2)
-    assert len(heads(narrow, "faint")) < len(heads(draw_hypergraph(WORDS, types=TYPES, structure=structure), "faint"))
+from hyperspan.structures.graphs import discontinuous_mentions
+from tests.render.pictures import TYPES, WORDS, check_places, heads
 
 
 @pytest.mark.parametrize("parts", [((0, 1), (2, 3)), ((0, 1), (3, 5)), ((0, 1), (2, 3), (4, 6)), ((0, 3), (5, 6))])

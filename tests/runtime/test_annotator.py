@@ -15,6 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hyperspan import kernels
 from hyperspan.config import Config
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.errors import InputError, LabelError
@@ -25,14 +26,19 @@ from hyperspan.runtime.constraints import Constraints
 from hyperspan.runtime.documents import Failure
 from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.runtime.loading import load
+from hyperspan.runtime.model import ArrayModel
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.models import TEXT, TRAINING, small_model, watched_model
 
 
-@pytest.fixture(scope="module")
-def annotator() -> Annotator:
-    return Annotator(small_model())
+@pytest.fixture(scope="module", params=["torch", "arrays"])
+def annotator(request: pytest.FixtureRequest, small_folder: Path) -> Annotator:
+    if request.param == "torch":
+        return Annotator(small_model())
+    loaded = load(small_folder)
+    assert isinstance(loaded.model, ArrayModel)
+    return loaded
 
 
 def found(document: Document) -> set[tuple[str, str]]:
@@ -49,6 +55,23 @@ def test_finds_overlapping_mentions_with_their_places_in_the_text(annotator: Ann
         for mention in part.mentions:
             start, end = part.offsets[mention.start][0], part.offsets[mention.end - 1][1]
             assert Mention(start, end, mention.label) in document.mentions
+
+
+def test_labels_card_and_domain_are_there(annotator: Annotator) -> None:
+    assert annotator.labels == annotator.model.labels == ("person", "place") and annotator.name_labels == ()
+    assert annotator.card.title == "" and annotator.domain_fit(TEXT) is None
+    assert not annotator.reads_tags and not annotator.joins_documents and annotator.context == 0
+    assert annotator.discontinuous is None
+
+
+def test_a_torch_model_answers_the_same_with_and_without_kernels() -> None:
+    model = small_model()
+    with kernels.reference():
+        expected = Annotator(model)(TEXT)
+    found = Annotator(model)(TEXT)
+    assert found.mentions == expected.mentions
+    for one, other in zip(sorted(found.mentions), sorted(expected.mentions), strict=True):
+        assert one.probability == pytest.approx(other.probability, abs=1e-5)
 
 
 def test_mentions_carry_the_marginals_of_the_distribution(annotator: Annotator) -> None:

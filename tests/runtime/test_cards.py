@@ -11,6 +11,7 @@ import pytest
 import hyperspan
 from hyperspan.errors import CardWarning, InputError
 from hyperspan.runtime.cards import CARD, UNKNOWN, Figures, ModelCard
+from hyperspan.runtime.domain import DomainCheck
 from hyperspan.runtime.folders import PRETRAINED, bundled_models
 from hyperspan.training.model_card import RunFacts, readme, write_cards
 from hyperspan.types import Sentence
@@ -87,6 +88,8 @@ def test_bundled_models_say_what_each_label_means(name: str) -> None:
     assert sorted(card.labels) == sorted(labels)
     assert all(card.labels.values()) and all((card.description, card.domain, card.language, card.licence))
     assert card.title == name and None not in vars(card.figures).values()
+    fit = hyperspan.load(name).domain_fit("Wer reitet so spät durch Nacht und Wind? Es ist der Vater mit seinem Kind.")
+    assert DomainCheck.of(card) is not None and fit is not None and fit.foreign
 
 
 def test_annotator_has_the_card_of_its_model() -> None:

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from hyperspan.structures import EdgeScores, SegmentalHypergraph
 from hyperspan.structures.graphs import hyperpaths
-from hyperspan.structures.places import rows_of_sets
-from tests.structures.brute_force import all_mentions
-from tests.structures.cases import STRUCTURES, edge_scores, segmental_case
+from tests.structures.cases import STRUCTURES, edge_scores
 
 
 def random_scores(
@@ -97,27 +95,6 @@ def test_what_is_impossible_is_named_by_start_and_type(made: Callable[[EdgeScore
     for decode in (made(scores, [2, 2]).argmax, lambda: made(scores, [2, 2]).topk(2)):
         with pytest.raises(ValueError, match="start 1 and type 0 a score is NaN"):
             decode()
-
-
-def test_arrays_make_required_mentions_certain_and_explain_mistakes() -> None:
-    words = over_arrays(random_scores(1, 3, 3, 1), [3])
-    [places] = words.condition(require=[[(0, 2, 0)]]).places([[1.0]], rows_of_sets([[(0, 2, 0)]]))
-    assert places.rows.tolist() == [[0, 0, 2, 0]] and places.probabilities.tolist() == [1.0]
-    with pytest.raises(ValueError, match="expected k >= 0"):
-        words.sample(-1)
-    with pytest.raises(ValueError, match="each once"):
-        words.restrict([1])
-
-
-def test_condition_pins_what_the_paper_could_not() -> None:
-    """Required and forbidden mentions of one chain, in any order of widths; the odds of the rest stay as they were."""
-    case = segmental_case(random_scores(1, 3, 3, 1), [3], 1e-9)
-    constrained = case.vectorised.condition(require=[{(0, 2, 0)}], forbid=[{(0, 3, 0), (1, 3, 0)}])
-    expected = case.brute[0].given({(0, 2, 0)}, {(0, 3, 0), (1, 3, 0)})
-    for mention in all_mentions(3, 1, 3):
-        i, j, k = mention
-        assert math.isclose(constrained.marginals[0, i, j - i - 1, k].item(), expected.marginal(mention), abs_tol=1e-9)
-    assert constrained.marginals[0, 0, 1, 0] == 1 and constrained.marginals[0, 0, 2, 0] == 0
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def opened(browser: Browser, desktop: BrowserContext, server: Running) -> Iterat
     for page in pages:
         page.close()
     # Browsers say so on their own when a server refuses, and some of these are meant to.
-    refused = "Failed to load resource: the server responded with a status of"
+    refused = "Failed to load resource"
     assert [text for text in wrong if not text.startswith(refused)] == []
 
 

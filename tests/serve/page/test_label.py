@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.serve.page.labeller import (
     Labelling,
@@ -23,7 +23,7 @@ from tests.serve.page.labeller import (
     wait_for_sentence,
     write,
 )
-from tests.serve.page.reader import NEEDS, PATIENCE
+from tests.serve.page.reader import NEEDS, Opener
 from tests.serve.running import until
 
 pytestmark = NEEDS
@@ -42,27 +42,16 @@ Opened = Callable[..., Page]
 
 
 @pytest.fixture
-def window(browser: Browser, desktop: BrowserContext) -> Iterator[Opened]:
-    """Opens links; the pages must cause no error and ask nobody but their server."""
-    pages: list[Page] = []
-    wrong: list[str] = []
+def window(opened: Opener) -> Opened:
+    """Opens the links of commands."""
 
-    def opened(link: str, **options: Any) -> Page:
-        page = browser.new_context(**options).new_page() if options else desktop.new_page()
-        pages.append(page)
-        own = link.partition("/label")[0]
-        page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.extend([said.text] if said.type in ("error", "warning") else []))
-        page.on("request", lambda asked: wrong.extend([] if asked.url.startswith(own) else [asked.url]))
-        page.goto(link)
+    def labelled(link: str, **options: Any) -> Page:
+        own, label, rest = link.partition("/label")
+        page = opened(f"{label}{rest}", own, **options)
         expect(page.locator("#sentence .word").first).to_be_visible()
         return page
 
-    yield opened
-    for page in pages:
-        page.close()
-    assert [text for text in wrong if not text.startswith("Failed to load resource")] == []
+    return labelled
 
 
 @pytest.fixture(scope="module")
