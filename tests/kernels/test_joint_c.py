@@ -84,7 +84,7 @@ def assert_as_reference(scores: GroupScores, room: Tensor, tolerance: float) -> 
             assert found.dtype == scores.close.dtype and not bool((found < -1e-9).any())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_joint_c_equals_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.tuples(st.integers(0, 11), st.integers(1, 5), st.integers(1, 6)))
@@ -169,7 +169,7 @@ def test_joint_c_shares_rows_among_threads(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(together.expected.close, alone.expected.close, atol=1e-14)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_best_mentions_are_those_of_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.tuples(st.integers(0, 11), st.integers(1, 5), st.integers(1, 6)))

@@ -87,11 +87,8 @@ def test_partial_annotation_also_holds_given_something_else() -> None:
 
 
 def differentiable(given: DiscontinuousHypergraph) -> Iterator[torch.Tensor]:
-    """All that can be differentiated, each computed when it is asked for."""
-    yield given.log_partition
+    """What can be differentiated beside what every structure has, each computed when it is asked for."""
     yield given.log_prob([[GAP, (0, 1, 0)], [(1, 2, 0)]])
-    yield given.marginals
-    yield given.entropy
     marks = PartialMarks(np.array([[True], [False]]), [[(0, 3)], None], [(), [GAP[:3]]])
     yield given.log_prob_of_known([[GAP], []], marks)
     known = given.condition(require=[[GAP], []], forbid=[[(0, 3, 0, ((0, 1), (2, 3)))], [(0, 1, 0)]])
@@ -101,7 +98,7 @@ def differentiable(given: DiscontinuousHypergraph) -> Iterator[torch.Tensor]:
     yield known.entropy
 
 
-@pytest.mark.parametrize("index", range(9))
+@pytest.mark.parametrize("index", range(6))
 def test_gradients_are_finite_differences(index: int) -> None:
     scores = discontinuous_scores(2, 4, Limits(3, 2, 2, 1), 1, seed=index)
     leaves = [tensor.requires_grad_() for tensor in scores.tensors().values()]

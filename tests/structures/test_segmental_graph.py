@@ -20,7 +20,7 @@ from hyperspan.structures.graphs import (
 from tests.structures.brute_force import all_mentions, all_sets
 
 SMALL = [
-    (n, m, c) for n in range(13) for m in range(5) for c in range(1, max(n, 1) + 2) if len(all_mentions(n, m, c)) <= 12
+    (n, m, c) for n in range(13) for m in range(5) for c in range(1, max(n, 1) + 2) if len(all_mentions(n, m, c)) <= 10
 ]
 
 

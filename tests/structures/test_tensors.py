@@ -34,12 +34,18 @@ def check_gradients(value: Tensor, tensors: Any) -> None:
         assert all(gradient is None or gradient.isfinite().all() for gradient in gradients)
 
 
-@pytest.mark.parametrize("rubbish", [math.nan, math.inf, -math.inf, 1e30])
-def test_padding_never_leaks(subject: Subject, rubbish: float) -> None:
+@pytest.mark.parametrize("rubbish", [(math.nan,), (math.inf, -math.inf, 1e30)], ids=str)
+def test_padding_never_leaks(subject: Subject, rubbish: tuple[float, ...]) -> None:
     """Values, gradients and sets are those of each sentence alone, whatever stands in padding, which gets no
     gradient."""
     clean, padding = subject.random(len(LENGTHS), max(LENGTHS), 2), subject.padding(LENGTHS, 2)
-    dirty = {name: tensor.masked_fill(padding[name], rubbish).requires_grad_() for name, tensor in clean.items()}
+    wild = torch.tensor(rubbish, dtype=torch.float64)
+    dirty = {
+        name: torch.where(padding[name], wild.repeat(tensor.numel())[: tensor.numel()].view(tensor.shape), tensor)
+        for name, tensor in clean.items()
+    }
+    for tensor in dirty.values():
+        tensor.requires_grad_()
     whole = subject.build(dirty, torch.tensor(LENGTHS))
     values = subject.values(whole, subject.gold) + subject.taught(whole)
     sum(value.sum() for value in values).backward()  # type: ignore[union-attr]
@@ -131,7 +137,7 @@ def test_gradients(subject: Subject, impossible: float) -> None:
         assert (teacher.cross_entropy(own) > own.entropy).all()
 
 
-@pytest.mark.parametrize(("n", "m"), [(0, 2), (1, 1), (1, 3), (3, 0), (0, 0)])
+@pytest.mark.parametrize(("n", "m"), [(0, 2), (1, 3), (3, 0), (0, 0)])
 def test_degenerate_sizes(subject: Subject, n: int, m: int) -> None:
     tensors = {name: tensor.requires_grad_() for name, tensor in subject.random(2, n, m).items()}
     distribution = subject.build(tensors, [n, 0])
@@ -298,12 +304,12 @@ def test_a_long_sentence(subject: Subject) -> None:
     """Far beyond enumeration: the k best are in order, each as log_prob says; samples are as probable as entropy
     expects."""
     distribution = subject.build(subject.random(1, 20, 3), [20])
-    ranked = distribution.topk(100)[0]
+    ranked = distribution.topk(40)[0]
     values = [value for _, value in ranked]
-    assert len({mentions for mentions, _ in ranked}) == 100 and values == sorted(values, reverse=True)
+    assert len({mentions for mentions, _ in ranked}) == 40 and values == sorted(values, reverse=True)
     assert ranked[0][0] == distribution.argmax()[0]
     if subject.same_sets:
-        for mentions, value in ranked[::31]:
+        for mentions, value in ranked[::13]:
             assert math.isclose(distribution.log_prob([mentions]).item(), value, abs_tol=1e-9)
         drawn = distribution.sample(60, torch.Generator().manual_seed(0))[0]
         mean = sum(-distribution.log_prob([mentions]).item() for mentions in drawn) / len(drawn)
