@@ -91,6 +91,31 @@ MORE: dict[str, list[dict[str, bytes]]] = {
     "ace": [{"zoo.sgm": SGM.encode(), "zoo.apf.xml": APF.encode()}],
     "brat": [BRAT],
     "columns": [{"corpus.tsv": b"# source\n1\tAda\tB-PER\tO\n2\tof\tI-PER\tO\n3\tOz\tI-PER\tB-LOC\n\n1\tSo\tO\tO\n"}],
+    "prodigy": [
+        {
+            "corpus.jsonl": b'{"text": "the Seattle zoo", "_input_hash": 7, "tokens": [{"text": "the", "start": 0, "end": 3, "id": 0, '
+            b'"ws": true}], "spans": [{"start": 4, "end": 11, "token_start": 1, "token_end": 1, "label": "GPE"}, {"start": 0, '
+            b'"end": 15, "label": "FAC"}], "_view_id": "spans_manual", "answer": "accept", "meta": {"source": "news"}}\n'
+            b'{"text": "Why?", "spans": [{"start": 0, "end": 3, "label": "GPE"}], "_view_id": "ner", "answer": "reject"}\n'
+            b'{"text": "Why?", "answer": "ignore"}\n'
+        }
+    ],
+    "strings": [
+        {
+            "corpus.json": b'[{"text": "Ada saw Oz. Ada left.", "entities": {"PER": ["Ada"], "GPE": ["oz", "Rome"]}, "model": "x"}]'
+        },
+        {
+            "corpus.jsonl": b'{"id": 3, "sentence": "Ada saw Oz. Ada left.", "mentions": [{"entity": "Ada", "type": "PER", '
+            b'"occurrence": 2}, {"start": 8, "end": 10, "label": "GPE", "score": 0.5}]}\n{"text": "Why?", "entities": []}\n'
+        },
+    ],
+    "table": [
+        {
+            "corpus.csv": b'\xef\xbb\xbfid,text,start,end,label\r\n7,"Ada, of Oz.",0,3,PER\r\n7,"Ada, of Oz.",8,10,GPE\r\n8,Why?,,,\r\n'
+        },
+        {"corpus.tsv": b"sentence\tmention\ttype\nAda left Oz.\tAda\tPER\n\tOz\tGPE\n"},
+        {"corpus.csv": b'text;entities\nAda left Oz.;"[(0, 3, \'PER\')]"\n"Oz\n";"{""GPE"": [""Oz""]}"\n'},
+    ],
     "cnn-ner": [  # as SpERT has it
         {"corpus.json": b'[{"tokens": ["Ada", "slept"], "entities": [{"type": "PER", "start": 0, "end": 1}]}]'}
     ],
@@ -132,11 +157,28 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
     ),
     "brat": (b"\t", b"T1", b"R1", b";", b" ", b"\n", b"T9\tX 0 1\t", b"#", b"*", b"E1\t", b"A1\tNeg T1", b"-1", b"99"),
     "four-lines": (b"\n", b"\n\n", b"|", b",", b" ", b"0,1 X", b"0,1,0,1 X", b"_", b"-1", b"99", b"\t"),
+    "table": (
+        b",",
+        b";",
+        b"\t",
+        b"\n",
+        b'"',
+        b'""',
+        b"\r\n",
+        b"text",
+        b"label",
+        b"start",
+        b"-1",
+        b"99",
+        b"[(0, 1, 'X')]",
+        b"{",
+        b"\xff",
+    ),
     "text": (b"\n", b"\n\n", b"\t", b" ", b"|", b"/", b"0 1 X", b"-1", b"99", b"\xff"),
     "docbin": (*b"\xff \x00 \x80 \x9f \xdf \xc0 \xa5spans \xa6tokens \xa7strings".split(b" "), b"x\x9c"),
 }
 _FAMILY = {
-    **dict.fromkeys(("jsonl", "w2ner", "cnn-ner", "gliner", "doccano", "label-studio"), "json"),
+    **dict.fromkeys(("jsonl", "w2ner", "cnn-ner", "gliner", "doccano", "label-studio", "prodigy", "strings"), "json"),
     **dict.fromkeys(("genia-xml", "ace"), "xml"),
     **dict.fromkeys(("conll2003", "columns"), "columns"),
 }

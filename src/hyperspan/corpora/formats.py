@@ -126,7 +126,10 @@ _BUILT_IN: dict[str, Format] = {
     "label-studio": _built_in(
         "label_studio", "label_studio", ".json", discontinuous=True, needs_sentences=False, partial="labels"
     ),
+    "prodigy": _built_in("prodigy", "prodigy", ".jsonl", writes=False),
+    "strings": _built_in("strings", "strings", ".jsonl", ".json", writes=False),
     "docbin": _built_in("docbin", "docbin", ".spacy", discontinuous=True, by_name=True),
+    "table": _built_in("mention_tables", "table", ".csv", ".tsv", writes=False),
     "csv": _built_in("tables", "csv", ".csv", discontinuous=True, reads=False, partial="own"),
     "tsv": _built_in("tables", "tsv", ".tsv", discontinuous=True, reads=False, partial="own"),
 }

@@ -36,6 +36,7 @@ from hyperspan.corpora.json_records import (
     list_of,
     listed,
     objects_of,
+    records_in,
     shown,
     strings_of,
     text_of,
@@ -120,7 +121,10 @@ def looks_like_jsonl(head: str) -> bool:
     first = first_record(head)
     if "format" in first:
         return first["format"] == FORMAT
-    return isinstance(first.get("text"), str) and isinstance(first.get("mentions"), list)
+    if not (isinstance(first.get("text"), str) and isinstance(first.get("mentions"), list)):
+        return False
+    listed = next((record["mentions"] for record in records_in(head) if record.get("mentions")), [])
+    return isinstance(listed, list) and all(isinstance(one, dict) and "start" in one for one in listed)
 
 
 def document_record(document: Document) -> Record:

@@ -147,8 +147,8 @@ class Header:
         return dict(zip(self.columns, row, strict=True))
 
 
-def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> Header:
-    """Read the first row, which must name the requested columns."""
+def first_row(name: str, lines: TableLines, kind: str) -> Header:
+    """Read the first row, which names the columns."""
     first = next(lines, "")
     if (what := why_not_text(b"".join(lines.bytes))) is not None:
         raise InputError(f"{name} is no table of texts but {what}")
@@ -161,6 +161,15 @@ def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> He
         raise InputError(f"the first row of {name} cannot be read ({error}); it must name the columns") from None
     finally:
         _LONG_FIELDS.end()
+    if len(set(header.columns)) < len(header.columns):
+        double = next(column for column in header.columns if header.columns.count(column) > 1)
+        raise InputError(f"{name} has more than one column {double!r}; rename or remove one of them")
+    return header
+
+
+def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> Header:
+    """Read the first row, which must name the requested columns."""
+    header = first_row(name, lines, kind)
     for column, option in ((columns.text, "--column"), (columns.id, "--id-column")):
         if column not in header.columns and (option == "--column" or column != Columns.id):
             known = ", ".join(column[:40] for column in header.columns[:20]) or "none"
@@ -168,9 +177,6 @@ def read_header(name: str, lines: TableLines, kind: str, columns: Columns) -> He
                 f"{name} has no column {column!r}; name the one with the {'texts' if option == '--column' else 'ids'} with "
                 f"{option}; its columns are, by its first row, {known}"
             )
-    if len(set(header.columns)) < len(header.columns):
-        double = next(column for column in header.columns if header.columns.count(column) > 1)
-        raise InputError(f"{name} has more than one column {double!r}; rename or remove one of them")
     return header
 
 
