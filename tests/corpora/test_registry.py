@@ -103,9 +103,36 @@ def test_statistics_to_the_last_digit(file: str, expected: tuple[int, ...]) -> N
     assert row == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "guess"),
+    [
+        ("a.jsonl", "{'text': 'Ada'}\n", "it begins like JSON, but {}:1: a record is no JSON: expecting property name"),
+        (
+            "b.jsonl",
+            '{"text": "Ada", "ents": [{"a": 1}]}\n',
+            "the nearest is strings, but {}:1: the keys of the first record",
+        ),
+        ("c.json", '[{"foo": 1}]', '{}:1: the keys of its first record are "foo", which no format has'),
+        ("d.conll", "Ada B_PER\nleft O\n\n", "the nearest is columns, but {}:1: 'B_PER' is no IOB2 tag"),
+        ("e.xml", "<TEI>\n<p>Ada</p>\n</TEI>", "the nearest is genia-xml, but {}:1: begins with <TEI>"),
+        ("f.csv", "wording,what\nAda left,PER\n", "the nearest is table, but {} has no column of texts"),
+        ("g.txt", "Ada\tB-PER\nleft\tO\n\nBo\tB-PER\tO\n", "the nearest is columns, but {}:4: 3 columns found"),
+        ("h.bin", "\0\1", "it is binary"),
+    ],
+)
+def test_a_file_in_no_known_format_gets_a_guess_and_its_first_wrong_line(
+    name: str, content: str, guess: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_corpus(path).__next__()
+    assert f"{path} is in no format that is known here; {guess.format(path)}" in str(refused.value)
+
+
 def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("nothing that any format looks like\n", encoding="utf-8")
-    with pytest.raises(InputError, match="in no format that is known here; name its format"):
+    with pytest.raises(InputError, match=r"known here; it looks like text without annotation; name its format"):
         list(read_corpus(tmp_path / "a.txt"))
     (tmp_path / "texts.jsonl").write_text('{"text": "Ada left."}\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"texts\.jsonl has texts without mentions; annotate them first"):

@@ -16,6 +16,7 @@ from attrs import evolve
 
 from hyperspan.corpora.archives import is_archive
 from hyperspan.corpora.documents import by_characters, with_sentences, without_empty_gaps
+from hyperspan.corpora.guess import may_hold_mentions, nearest
 from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.overlaps import without_crossings, without_overlaps
@@ -161,14 +162,15 @@ def detect(source: Source) -> str:
             return name
     if not head.strip():
         raise InputError(f"{source.name} is empty, so it shows no format; name a file with text in it")
-    if looks_like_texts(head):
+    if looks_like_texts(head) and not may_hold_mentions(head):
         raise UnknownFormatError(
             f'{source.name} has texts without mentions; annotate them first, add "mentions": [] where there are none, or, if '
             "the first mentions come late in a long line, name the format (--from jsonl)"
         )
+    guess = nearest(source, {name: entry.read for name, entry in FORMATS.built_in.items() if entry.reads})
     raise UnknownFormatError(
-        f"{source.name} is in no format that is known here; name its format (--from, or data.format in a configuration), one of "
-        f"{', '.join(readable_formats())}"
+        f"{source.name} is in no format that is known here; {guess}{'; ' if guess else ''}name its format (--from, or data.format in a "
+        f"configuration), one of {', '.join(readable_formats())}"
     )
 
 

@@ -179,7 +179,7 @@ def looks_like_table(head: str) -> bool:
     if not names.text or not (names.has_rows or names.entities):
         return False
     whole = (dict(zip(columns, row, strict=True)) for row in rows if len(row) == len(columns))
-    return next((_shows_mentions(row, names) for row in whole if row.get(names.label or names.entities)), False)
+    return any(_shows_mentions(row, names) for row in whole if row.get(names.label or names.entities))
 
 
 def _shows_mentions(row: Mapping[str, str], names: Names) -> bool:
