@@ -106,13 +106,13 @@ def test_align_reads_mentions_of_sentences_alone() -> None:
     assert evaluate(aligned.gold, aligned.systems[0]).micro.f1 == 1
 
 
-def test_align_can_skip_mentions_without_words() -> None:
-    gold = [Document(TEXT, [CITY, Mention(3, 4, "GPE")])]
-    with pytest.raises(InputError, match="covers no words"):
-        align(gold, gold)
-    problems = Problems("skip")
-    aligned = align(gold, gold, problems=problems)
-    assert evaluate(aligned.gold, aligned.systems[0]).micro.gold == 1 and len(problems.skipped) == 1
+def test_mentions_of_white_space_alone_do_not_stop_scores() -> None:
+    """They are noted; signs without letters are words like others."""
+    problems = Problems()
+    gold = [Document("Ada   left --.", [Mention(0, 3, "PER"), Mention(4, 5, "PER"), Mention(11, 13, "SIGN")])]
+    aligned = align(gold, gold, [Document(gold[0].text)], problems=problems)
+    assert evaluate(aligned.gold, aligned.systems[0]).micro == Score(correct=2, predicted=2, gold=2)
+    assert problems.notes["mention of white space alone left out of the scores"] == 2 and problems.skipped == []
 
 
 def test_documents_are_scored_as_sentences_are() -> None:

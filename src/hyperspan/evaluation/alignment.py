@@ -97,8 +97,8 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     (('the', 'Sea', 'ttle', 'zoo'), True)
     """
     problems = problems if problems is not None else Problems()
-    truth = list(gold)
-    others = [_match_by_id(truth, list(documents)) for documents in systems]
+    truth = [_with_words(document, problems) for document in gold]
+    others = [_match_by_id(truth, [_with_words(one, problems) for one in documents]) for documents in systems]
     by_sentence = [_sentences(documents, problems) for documents in (truth, *others)]
     words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
     if words[0] is not None and all(other == words[0] for other in words[1:]):
@@ -111,6 +111,15 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     cut = [_by_words(versions, problems) for versions in zip(truth, *others, strict=True)]
     sides = [[one for versions in cut for one in versions[side]] for side in range(1 + len(others))]
     return Aligned(sides[0], tuple(sides[1:]), _places(truth, [versions[0] for versions in cut]))
+
+
+def _with_words(document: Document, problems: Problems) -> Document:
+    """The document without mentions of white space alone, which no sentence of it would have."""
+    kept = [mention for mention in document.mentions if document.sentences or not mention.text.isspace()]
+    if len(kept) == len(document.mentions):
+        return document
+    problems.note("mention of white space alone left out of the scores", len(document.mentions) - len(kept))
+    return evolve(document, mentions=kept)
 
 
 def _places(documents: Iterable[Document], gold: Iterable[Sequence[Sentence]]) -> list[PlaceInCorpus]:
