@@ -33,8 +33,8 @@ class Occurrences:
 
 
 @dataclass
-class _Node:
-    following: dict[str, _Node] = field(default_factory=dict)
+class _Branch:
+    following: dict[str, _Branch] = field(default_factory=dict)
     spans: list[Span] | None = None
     """Where the string that ends here is in the text; None if none ends here."""
 
@@ -48,23 +48,23 @@ def occurrences(text: str, strings: Iterable[str]) -> dict[str, Occurrences]:
     >>> found["US"].spans, found["il-2 binds"], found["bind"].spans
     (((4, 6),), Occurrences(spans=((16, 26),), unlike='other case or quotation marks'), ())
     """
-    root, ends = _Node(), dict[str, _Node]()
+    root, ends = _Branch(), dict[str, _Branch]()
     for string in dict.fromkeys(strings):
         words = [word for word, _ in _words(string)]
         if 0 < len(words) <= MOST_WORDS:
             node = root
             for word in words:
-                node = node.following.setdefault(word, _Node())
+                node = node.following.setdefault(word, _Branch())
             node.spans = []
             ends[string] = node
     _follow(root, list(_words(text)) if ends else [])
     return {string: _closest(string, text, node.spans or ()) for string, node in ends.items()}
 
 
-def _follow(root: _Node, words: Sequence[tuple[str, Span]]) -> None:
+def _follow(root: _Branch, words: Sequence[tuple[str, Span]]) -> None:
     """Note at the end of each string where it is."""
     for index, (_, (start, _)) in enumerate(words):
-        node: _Node | None = root
+        node: _Branch | None = root
         for place in range(index, len(words)):
             word, (_, end) = words[place]
             node = node.following.get(word)
