@@ -19,6 +19,7 @@ from tests.serve.page.reader import (
     NEEDS,
     TEXT,
     Found,
+    Opener,
     annotate,
     eventually,
     found,
@@ -43,6 +44,38 @@ def test_mentions_are_there_while_one_types(page: Page, server: Running) -> None
     expect(page.locator("#found")).to_have_text("7 mentions")
     expect(page.locator("#about-text")).to_contain_text("2 sentences, 19 words")
     expect(page.locator("#said")).to_have_text("7 mentions shown.")
+
+
+def test_bars_have_their_labels_and_probabilities_on_every_line(opened: Opener, server: Running) -> None:
+    page = opened(viewport={"width": 200, "height": 900})
+    text = f"{TEXT.partition('.')[0]}."
+    write(page, text)
+    labels = [f"{m['label']} {m['probability']:.2f}" for m in annotate(server, text)["mentions"]]
+    assert sorted(page.locator("#result .tag").all_inner_texts()) == sorted(labels)
+    further = page.locator("#result .again")
+    expect(further.first).to_be_visible()
+    assert set(further.evaluate_all("all => all.map(one => one.dataset.label)")) <= set(labels)
+    in_lines = """all => all.every(one => {  // each is at the side where its line begins, below the words of a bar
+      const box = one.getBoundingClientRect(), text = one.closest(".part").getBoundingClientRect();
+      const under = document.elementFromPoint(box.left + 1, box.top + 1);
+      return box.left < text.left + 40 && under.closest(".bars") !== null;
+    })"""
+    assert further.evaluate_all(in_lines)
+    page.set_viewport_size({"width": 2600, "height": 900})
+    expect(further).to_have_count(0)
+
+
+def test_types_without_a_mention_are_folded_away(page: Page) -> None:
+    write(page, "Jurkat T cells grew.")
+    shown = page.locator("#types li").evaluate_all("all => all.map(one => one.dataset.label)")
+    assert shown == ["cell_line"] and not type_box(page, "DNA").is_visible()
+    expect(page.locator("#more-types summary")).to_have_text("4 types without a mention")
+    page.locator("#more-types summary").click()
+    absent = page.locator("#absent-types").get_by_role("checkbox", name="DNA")
+    absent.uncheck()
+    page.locator("#text").focus()
+    write(page, "Jurkat T cells grew fast.")
+    expect(type_box(page, "DNA")).not_to_be_checked()  # what was chosen stays in view
 
 
 def test_the_slider_asks_nothing(page: Page, server: Running) -> None:
@@ -79,7 +112,7 @@ def ranked_sets(answer: dict[str, Any], k: int) -> list[tuple[str, list[Found]]]
     every = itertools.product(*(entry["sets"] for entry in answer["alternatives"]))
     ranked = sorted(every, key=lambda chosen: -math.prod(one["probability"] for one in chosen))[:k]
     products = [math.prod(one["probability"] for one in chosen) for chosen in ranked]
-    compared = [f"{products[0]:.3f}", *(f"{100 * product / products[0]:.0f} %" for product in products[1:])]
+    compared = [f"{100 * product / products[0]:.0f} %" for product in products]
     return [
         (shown, sorted(m for one in chosen for m in found(one["mentions"])))
         for shown, chosen in zip(compared, ranked, strict=True)

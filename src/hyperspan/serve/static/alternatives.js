@@ -7,7 +7,6 @@ import { ends, excerpt } from "./text.js";
 
 const SENTENCES = 40; // that are listed one by one
 const CHANGES = 12; // of a set that are listed
-const WORTH_SAYING = Math.log(0.0005); // a probability that is 0.001 at least when rounded
 const SURE = 0.995; // a sentence whose best set is as probable as this has no alternatives worth listing
 const MOST = 40; // sets that are asked for
 
@@ -39,7 +38,8 @@ export function drawSets(view, colouring, on) {
   const whole = lists.length > 1 ? "the whole text" : "the sentence";
   const title = `The most probable sets of ${whole}`;
   const group = make("div", { role: "radiogroup", className: "sets", "aria-label": title }, ...rows);
-  const children = [note(`${title}: how they differ from the best, and how probable they are compared to it.`), group];
+  const best = `The best one has the probability ${probabilityText(choices[0].log)}.`;
+  const children = [note(`${title}: how they differ from the best, and how probable they are compared to it. ${best}`), group];
   if (lists.some((sets) => sets.length >= view.sets) && view.sets < MOST)
     children.push(make("button", { className: "quiet", "data-key": "more-sets", onclick: on.more }, "More"));
   if (lists.length > 1) children.push(bySentence(view, colouring, on));
@@ -63,11 +63,9 @@ function row(view, colouring, on, ranks, { name, key, log, share, checked, choos
   const found = changes(view.mentionsOf(new Map(), changed), view.mentionsOf(ranks, changed));
   const how = found.slice(0, CHANGES).map((change) => changeLine(view.answer.text, colouring, on, change));
   if (found.length > CHANGES) how.push(`and ${found.length - CHANGES} more`);
-  const probability = probabilityText(log);
-  const best = log > WORTH_SAYING ? probability : "best";
-  const element = make("label", { className: "set", title: `Probability ${probability}` },
+  const element = make("label", { className: "set", title: `Probability ${probabilityText(log)}` },
     make("input", { type: "radio", autocomplete: "off", name, checked, "data-key": key, onchange: choose }),
-    make("span", { className: "p" }, ranks.size ? shareText(share) : best),
+    make("span", { className: "p" }, shareText(share)),
     make("span", { className: "how" }, ...(how.length ? how : ["the best set"])));
   element.style.setProperty("--share", `${(100 * share).toFixed(1)}%`);
   return element;

@@ -1,6 +1,6 @@
 // The lists beside the text: types with their counts, and constraints.
 
-import { $, fill, make } from "./dom.js";
+import { $, count, fill, make } from "./dom.js";
 import { keyOf } from "./mentions.js";
 import { excerpt } from "./text.js";
 
@@ -46,6 +46,7 @@ export function buildTypes(view, colouring, on) {
     return make("li", { "data-label": label }, title, least);
   });
   fill($("types"), ...items);
+  fill($("absent-types"));
   $("names").closest("label").hidden = !view.model.name_labels.length;
   Object.assign($("names"), { checked: view.names });
   Object.assign($("pronouns"), { checked: view.pronouns });
@@ -54,7 +55,8 @@ export function buildTypes(view, colouring, on) {
 export function updateTypes(view) {
   const counts = new Map();
   for (const mention of view.chosen) counts.set(mention.label, (counts.get(mention.label) ?? 0) + 1);
-  for (const item of $("types").children) {
+  foldAbsent(view, counts);
+  for (const item of document.querySelectorAll(".types li")) {
     const { label } = item.dataset, least = item.querySelector(".least");
     item.querySelector("small").textContent = (counts.get(label) ?? 0).toLocaleString("en");
     item.querySelector("[type=checkbox]").checked = !view.hidden.has(label);
@@ -62,6 +64,20 @@ export function updateTypes(view) {
     least.placeholder = view.least.toFixed(2);
     if (document.activeElement !== least) least.value = view.byLabel[label]?.toFixed(2) ?? "";
   }
+}
+
+/** Types without a mention are folded away if they are several, unless something was chosen about them. */
+function foldAbsent(view, counts) {
+  const items = new Map([...document.querySelectorAll(".types li")].map((item) => [item.dataset.label, item]));
+  const isAbsent = (label) => view.answer && !counts.get(label) && !view.hidden.has(label) && view.byLabel[label] === undefined;
+  const absent = view.labels.filter((label) => isAbsent(label) && !items.get(label).contains(document.activeElement));
+  const folded = new Set(absent.length > 1 ? absent : []);
+  for (const [id, isHere] of [["types", (label) => !folded.has(label)], ["absent-types", (label) => folded.has(label)]]) {
+    const wanted = view.labels.filter(isHere).map((label) => items.get(label));
+    if (wanted.some((item, index) => item !== $(id).children[index])) $(id).replaceChildren(...wanted);
+  }
+  $("more-types").hidden = !folded.size;
+  $("more-types").querySelector("summary").textContent = `${count(folded.size, "type")} without a mention`;
 }
 
 /** `on`: remove(constraints), light(mention or null). */

@@ -45,6 +45,9 @@ export class RunningText {
     this.spans = new WeakMap(); // the element of a part -> where it starts and ends in the text
     this.undrawn = new WeakMap(); // the element of a part -> how many of its mentions are not drawn
     this.lit = [];
+    this.seen = new Set(); // the elements of the parts on the screen, in which lines are measured
+    this.watch = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => this.#see(target, isIntersecting)), { rootMargin: "50%" });
+    new ResizeObserver(() => this.seen.forEach((part) => this.#labelLines(part))).observe(element);
   }
 
   /** `options`: colouring; constrained(mention) -> "require" or undefined; breaks: as in `parts`; still: without a script. */
@@ -62,6 +65,8 @@ export class RunningText {
     for (const [side, room] of Object.entries(margins(text, shown))) this.element.style.setProperty(`--${side}`, room);
     this.leftOut = elements.reduce((sum, element) => sum + this.undrawn.get(element), 0);
     this.element.replaceChildren(...elements);
+    for (const element of [...before.values()].flat()) this.#see(element, false, this.watch.unobserve(element));
+    if (!options.still) elements.forEach((element) => this.watch.observe(element));
   }
 
   #part(text, mentions, start, options, before) {
@@ -71,7 +76,8 @@ export class RunningText {
     const kept = before.get(key)?.pop();
     const element = kept ?? document.createElement("div");
     if (!kept) {
-      const bars = barsOf(text, mentions, (m) => (constrained(m) === "require" ? "✓ " : "") + m.label);
+      const labelOf = options.still ? (m) => m.label : sureLabel; // pages without a script have tooltips
+      const bars = barsOf(text, mentions, (m) => (constrained(m) === "require" ? `✓ ${m.label}` : labelOf(m)));
       element.className = "part";
       element.append(...this.#content(text, bars, options));
       this.undrawn.set(element, mentions.length - bars.length);
@@ -87,7 +93,7 @@ export class RunningText {
     const cuts = new Set([0, text.length]);
     for (const bar of bars) {
       for (const place of partsOf(bar.mention).flat()) cuts.add(place);
-      for (const place of bar.writtenAt.keys()) {
+      for (const place of options.still ? bar.writtenAt.keys() : [bar.mention.start]) {
         if (!labelled.has(place)) labelled.set(place, []);
         labelled.get(place).push(bar);
         cuts.add(place).add(anchorEnd(text, place));
@@ -128,7 +134,7 @@ export class RunningText {
     if (options.still) piece.title = tooltip(bars, text);
     const labels = labelled.filter((bar) => !options.still || bar.height === 1).map((bar) => this.#label(bar, start, height, near, text, options));
     piece.append(...labels, text.slice(start, end));
-    this.pieces.set(piece, { start, end, height, bars });
+    this.pieces.set(piece, { start, end, height, bars, near });
     room.append(piece);
     return room;
   }
@@ -149,8 +155,38 @@ export class RunningText {
     label.style.bottom = `${(((height - bar.top - 1) * LANE) / LABEL_SIZE).toFixed(2)}em`;
     label.style.color = options.colouring.colour(bar.mention.label);
     label.textContent = bar.label;
+    bar.colour = label.style.color;
     this.pieces.set(label, { start, end: start, height, bars: [bar] });
     return label;
+  }
+
+  // -- labels on further lines ------------------------------------------------------------------------------------------
+
+  #see(part, isSeen) {
+    if (!isSeen) return this.seen.delete(part);
+    this.seen.add(part);
+    return this.#labelLines(part);
+  }
+
+  /** Writes the labels of bars that go on in a further line at its beginning: where lines end is known once they are laid out. */
+  #labelLines(part) {
+    const box = part.getBoundingClientRect(), em = parseFloat(getComputedStyle(part).fontSize);
+    const lines = new Map(), stands = []; // bar -> the line that it was on last; where bars begin on a line
+    for (const piece of part.querySelectorAll(".bars")) {
+      const { start, height, bars, near } = this.pieces.get(piece);
+      for (const { top, bottom, left, right } of piece.getClientRects()) {
+        const line = Math.round(top);
+        for (const bar of bars) {
+          if (lines.get(bar) === line || !partAt(bar.mention, start)) continue;
+          const isFurther = lines.has(bar), below = box.bottom - bottom + (height - bar.top - 1) * LANE * em;
+          lines.set(bar, line);
+          stands.push({ bar, line, near, isFurther, below, at: near === "left" ? left - box.left : box.right - right });
+        }
+      }
+    }
+    const labels = stands.filter(({ bar, isFurther }) => isFurther && bar.height === 1).flatMap((stand) => lineLabel(stand, stands, em));
+    for (const old of part.querySelectorAll(".again")) old.remove();
+    part.append(...labels);
   }
 
   // -- what is where ----------------------------------------------------------------------------------------------------
@@ -224,6 +260,23 @@ export class RunningText {
   }
 }
 
+/** A label with how probable its mention is, where that is known. */
+const sureLabel = ({ label, probability }) => (probability == null ? label : `${label} ${number(probability)}`);
+
+/** The label of a bar at the beginning of a further line, up to the next bar in its lane; none where there is no room. */
+function lineLabel({ bar, line, near, below, at }, stands, em) {
+  const next = stands.filter((other) => other.line === line && other.bar.top === bar.top && other.at > at);
+  const room = Math.min(...next.map((other) => other.at - at)) - 0.4 * em;
+  if (room < 2 * LABEL_SIZE * em) return [];
+  const label = document.createElement("b");
+  label.className = "again";
+  label.dataset.label = bar.label; // the style sheet writes it, so that it is no part of the text
+  label.setAttribute("aria-hidden", "true");
+  Object.assign(label.style, { [near]: `${at + 0.16 * em}px`, bottom: `${below}px`, color: bar.colour });
+  if (room < Infinity) label.style.maxWidth = `${room}px`;
+  return [label];
+}
+
 const shifted = (mention, by) => mapped(mention, (place) => place + by);
 
 /** The part of a mention that a place is in; none in its gaps. */
@@ -277,9 +330,9 @@ function barAt(piece, bars, height, x, y, start) {
 /** Room beside the text for labels that are longer than the words over them, where those end a line. */
 function margins(text, mentions) {
   const beyond = { left: 0, right: 0 };
-  for (const { label, start } of mentions) {
-    const side = rightToLeft(text, start) ? "left" : "right";
-    beyond[side] = Math.max(beyond[side], cells(label) - (anchorEnd(text, start) - start));
+  for (const mention of mentions) {
+    const { start } = mention, side = rightToLeft(text, start) ? "left" : "right";
+    beyond[side] = Math.max(beyond[side], cells(sureLabel(mention)) - (anchorEnd(text, start) - start));
   }
   const room = (sum) => `max(0px, ${Math.min(0.4 * sum, 6).toFixed(2)}em - var(--spare, 0px))`;
   return { left: room(beyond.left), right: room(beyond.right) };
