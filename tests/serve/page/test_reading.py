@@ -47,7 +47,7 @@ def test_mentions_are_there_while_one_types(page: Page, server: Running) -> None
 
 
 def test_bars_have_their_labels_and_probabilities_on_every_line(opened: Opener, server: Running) -> None:
-    page = opened(viewport={"width": 200, "height": 900})
+    page = opened(viewport={"width": 200, "height": 3000})
     text = f"{TEXT.partition('.')[0]}."
     write(page, text)
     labels = [f"{m['label']} {m['probability']:.2f}" for m in annotate(server, text)["mentions"]]
