@@ -27,20 +27,30 @@ class Colours:
     """The number of each label, which decides its colour and, beyond the size of the palette, its dash pattern.
 
     They are numbered in their order, so that a label that comes later changes no colour. Terminals and pages share it.
+    Labels of a text that are all new, as those of another model, begin the palette anew where they would exceed it.
 
     >>> colours = Colours(["PER", "ORG"])
     >>> colours.add(["GPE", "PER"])
     >>> colours.styles
     {'PER': '#1b6ac9', 'ORG': '#c4421a', 'GPE': '#23834a'}
+    >>> colours.add("abcdefgh")
+    >>> colours.numbers["a"], colours.numbers["h"]
+    (0, 7)
     """
 
     def __init__(self, labels: Iterable[str] = ()):
         self.numbers: dict[str, int] = {}
+        self._next = 0
         self.add(labels)
 
     def add(self, labels: Iterable[str]) -> None:
-        for label in labels:
-            self.numbers.setdefault(label, len(self.numbers))
+        given = dict.fromkeys(labels)
+        new = [label for label in given if label not in self.numbers]
+        if len(new) == len(given) and self._next + len(new) > len(PALETTE):
+            self._next = 0
+        for label in new:
+            self.numbers[label] = self._next
+            self._next += 1
 
     @property
     def styles(self) -> dict[str, str]:
