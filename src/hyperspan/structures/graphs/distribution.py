@@ -115,7 +115,7 @@ class GraphDistribution(Distribution):
         _check(np.where(np.isneginf(totals), 0.0, totals))  # only NaN is wrong
         values = Values(self.graph, scores, highest)
         return [
-            [(self.read(slots), min(value - total, 0.0)) for value, slots in islice(values.ranked(sentence), k)]
+            [(self.read(slots), min(value - total, 0.0)) for value, slots in islice(values.ranked(sentence, k), k)]
             for sentence, total in enumerate(totals.tolist())
         ]
 

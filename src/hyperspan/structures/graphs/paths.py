@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import bisect
 import heapq
-import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from hyperspan.structures.graphs.packed import Graph
 
+Todo = tuple[int, "Todo"] | None
+"""The nodes below which a hyperpath is still to be read: the next one, and the others."""
 Fold = Callable[[np.ndarray], np.ndarray]
 """What the ways of nodes come to: (nodes, ways, B) -> (nodes, B)."""
 
@@ -49,18 +50,21 @@ class Values:
     """
 
     def __init__(self, graph: Graph, scores: np.ndarray, fold: Fold):
-        count = scores.shape[1]
-        self.graph = graph
-        self.ways = np.concatenate([scores, np.zeros((1, count))])[graph.taken]
+        batch = scores.shape[1]
+        self.graph, self.shape = graph, (graph.nodes, batch)
+        self._chosen: np.ndarray | None = None
+        """(nodes, B): the best edge of each node."""
+        self._costs: np.ndarray | None = None
+        self.ways = np.concatenate([scores, np.zeros((1, batch))])[graph.taken]
         """(edges, B): each edge with all below it."""
-        values = np.zeros((graph.nodes, count))
+        values = np.zeros((graph.nodes, batch))
         values[graph.nowhere] = -np.inf
         for heads, edges, width, forks, _ in graph.blocks:
             here = self.ways[edges]
             here += values[graph.tails[edges]]
             if forks:
                 here += values[graph.others[edges]]
-            values[heads] = fold(here.reshape(heads.stop - heads.start, width, count))
+            values[heads] = fold(here.reshape(heads.stop - heads.start, width, batch))
         self.totals = values[graph.roots].sum(0)
         """(B,): whole hyperpaths."""
 
@@ -71,14 +75,9 @@ class Values:
 
     def best(self, sentence: int) -> list[int]:
         """The best hyperpath; ties go to the first edge."""
+        return self._slots(self._best_below(sentence, self._todo))
 
-        def choose(node: int) -> int:
-            first, ways = self.edges(sentence, node)
-            return first + int(ways.argmax())
-
-        return self._follow(choose)
-
-    def samples(self, sentence: int, count: int, numbers: Iterator[float]) -> list[list[int]]:
+    def samples(self, sentence: int, number: int, numbers: Iterator[float]) -> list[list[int]]:
         """Hyperpaths drawn independently, each choice by one of the numbers between 0 and 1."""
         levels: dict[int, tuple[int, list[float]]] = {}
 
@@ -91,135 +90,95 @@ class Values:
             level = next(numbers) * reached[-1] if len(reached) > 1 else 0.0
             return first + min(bisect.bisect_right(reached, level), len(reached) - 1)
 
-        return [self._follow(choose) for _ in range(count)]
-
-    def _follow(self, choose: Callable[[int], int]) -> list[int]:
-        """The scores of the hyperpath that takes the chosen edge at each node."""
-        graph, taken = self.graph, list[int]()
-        todo = graph.roots[::-1].tolist()
-        while todo:
-            node = todo.pop()
-            if node == graph.end:
-                continue
-            edge = choose(node)
-            taken.append(graph.taken.item(edge))
-            todo.append(graph.others.item(edge))
-            todo.append(graph.tails.item(edge))
-        return [slot for slot in taken if slot != graph.nothing]
-
-    def ranked(self, sentence: int) -> Iterator[tuple[float, list[int]]]:
-        """All possible hyperpaths of a sentence with their values, the best first, found lazily."""
-        search = _Search(self, sentence)
-        for rank in itertools.count():
-            if not search.find(_ROOT, rank):
-                return
-            yield 0.0 - search.nodes[_ROOT].best[rank].cost, search.read(rank)
-
-
-_ROOT = -1
-"""The node above all roots."""
-
-
-class _Way(NamedTuple):
-    """An edge with a hyperpath below each of its tails, by rank; those that cost less come first."""
-
-    cost: float
-    edge: int
-    ranks: tuple[int, ...]
-
-
-@dataclass
-class _Node:
-    """The best ways of a node, in order, and others among which the next one is."""
-
-    heap: list[_Way]
-    best: list[_Way] = field(default_factory=list)
-    opened: int = 0
-    """How many of the best ones have their successors in the heap: one rank more below one of the tails."""
-    seen: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
+        return [self._slots(self._follow(self._todo, choose)) for _ in range(number)]
 
     @property
-    def is_complete(self) -> bool:
-        return not self.heap and self.opened == len(self.best)
+    def _todo(self) -> Todo:
+        todo: Todo = None
+        for root in self.graph.roots[::-1].tolist():
+            todo = (root, todo)
+        return todo
 
+    def _follow(self, todo: Todo, choose: Callable[[int], int]) -> list[Step]:
+        """The steps of a hyperpath that takes the chosen edge at each node."""
+        steps: list[Step] = []
+        while todo is not None:
+            node, todo = todo
+            if node != self.graph.end:
+                steps.append(Step(node, choose(node), todo))
+                todo = self._after(steps[-1])
+        return steps
 
-class _Search:
-    """The k best hyperpaths of a sentence, found lazily (Huang & Chiang 2005, algorithm 3)."""
+    def _after(self, step: Step) -> Todo:
+        return self.graph.tails.item(step.edge), (self.graph.others.item(step.edge), step.later)
 
-    def __init__(self, values: Values, sentence: int):
-        self.values, self.graph, self.sentence = values, values.graph, sentence
-        self.nodes: dict[int, _Node] = {}
+    def _slots(self, steps: list[Step]) -> list[int]:
+        taken = self.graph.taken[[step.edge for step in steps]]
+        return taken[taken != self.graph.nothing].tolist()
 
-    def find(self, node: int, rank: int) -> bool:
-        """Find the ways of a node up to a rank; whether there are so many.
+    def _best_below(self, sentence: int, todo: Todo) -> list[Step]:
+        if self._chosen is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
+            self._chosen = np.zeros(self.shape, dtype=np.int64)
+            for heads, edges, width, here in self._by_node():
+                self._chosen[heads] = here.argmax(1) + np.arange(edges.start, edges.stop, width)[:, None]
+        chosen = self._chosen
+        return self._follow(todo, lambda node: chosen.item(node, sentence))
 
-        There is no recursion, because hyperpaths are as deep as a sentence is long.
+    def _second(self) -> np.ndarray:
+        """(nodes, B): how much more the second best edge of a node costs than the best; inf without one."""
+        if self._costs is None:
+            self._costs = np.full(self.shape, np.inf)
+            for heads, _, width, here in self._by_node():
+                if width > 1:
+                    second, first = np.partition(here, (width - 2, width - 1), axis=1)[:, -2:].swapaxes(0, 1)
+                    np.subtract(first, second, out=self._costs[heads], where=second > -np.inf)
+        return self._costs
+
+    def _by_node(self) -> Iterator[tuple[slice, slice, int, np.ndarray]]:
+        """The nodes of each block, their edges, how many a node has, and these with what is below: (rows, ways, B)."""
+        for heads, edges, width, _, _ in self.graph.blocks:
+            yield heads, edges, width, self.ways[edges].reshape(heads.stop - heads.start, width, -1)
+
+    def ranked(self, sentence: int, most: int | None = None) -> Iterator[tuple[float, list[int]]]:
+        """The possible hyperpaths of a sentence with their values, the best first, found lazily; the first `most`, or
+        all.
+
+        A hyperpath divides those that are left by the first node where they take another edge (Lawler 1972): the best
+        of each part is the best hyperpath below that edge.
         """
-        todo = [(node, rank)]
-        while todo:
-            number, wanted = todo[-1]
-            here = self._node(number)
-            if len(here.best) > wanted or here.is_complete:
-                todo.pop()
-            elif here.opened == len(here.best):
-                here.best.append(heapq.heappop(here.heap))
-            else:
-                todo += self._open(number, here)
-        return len(self.nodes[node].best) > rank
+        top = self.totals.item(sentence)
+        if top == -np.inf:
+            return
+        order, more = count(), self._second()
+        heap: list[tuple[float, int, list[Step], int, int]] = []
 
-    def _node(self, number: int) -> _Node:
-        if number not in self.nodes:
-            first, ways = self.values.edges(self.sentence, number) if number != _ROOT else (0, self._whole)
-            ranks = (0,) * (len(self.graph.roots) if number == _ROOT else 2)
-            edges = zip(itertools.count(first), ways.tolist())
-            heap = [_Way(-way, edge, ranks) for edge, way in edges if way > -np.inf]
-            heapq.heapify(heap)
-            self.nodes[number] = _Node(heap)
-        return self.nodes[number]
+        def found(cost: float, steps: list[Step], first: int) -> tuple[float, list[int]]:
+            """A hyperpath; others deviate from it at its steps from the `first` one on."""
+            costs = cost + more[[step.node for step in steps[first:]], sentence]
+            near = np.argsort(costs, kind="stable")[:most]
+            for place, reached in zip(near.tolist(), costs[near].tolist(), strict=True):
+                if reached < np.inf:
+                    heapq.heappush(heap, (reached, next(order), steps, first + place, 1))
+            return top - cost, self._slots(steps)
 
-    @property
-    def _whole(self) -> np.ndarray:
-        return self.values.totals[self.sentence : self.sentence + 1]
+        yield found(0.0, self._best_below(sentence, self._todo), 0)
+        while heap:
+            cost, _, steps, place, rank = heapq.heappop(heap)
+            step = steps[place]
+            first, ways = self.edges(sentence, step.node)
+            by_cost = np.argsort(-ways, kind="stable")
+            if rank + 1 < len(ways) and (dearer := ways[by_cost[rank + 1]]) > -np.inf:
+                further = cost + float(ways[by_cost[rank]] - dearer)
+                heapq.heappush(heap, (further, next(order), steps, place, rank + 1))
+            taken = step._replace(edge=first + int(by_cost[rank]))
+            below = self._best_below(sentence, self._after(taken))
+            yield found(cost, [*steps[:place], taken, *below], place + 1)
 
-    def _tails(self, node: int, edge: int) -> list[int]:
-        """The nodes that an edge leads to, the end included."""
-        if node == _ROOT:
-            return self.graph.roots.tolist()
-        return [self.graph.tails.item(edge), self.graph.others.item(edge)]
 
-    def _open(self, number: int, here: _Node) -> list[tuple[int, int]]:
-        """Add the successors of the last way found to the heap; or return what has to be found before."""
-        way = here.best[here.opened]
-        after = [
-            (place, tail, rank + 1)
-            for place, (tail, rank) in enumerate(zip(self._tails(number, way.edge), way.ranks, strict=True))
-            if tail != self.graph.end
-        ]
-        if unknown := [(tail, rank) for _, tail, rank in after if not self._is_known(tail, rank)]:
-            return unknown
-        for place, tail, rank in after:
-            ranks = (*way.ranks[:place], rank, *way.ranks[place + 1 :])
-            ways = self.nodes[tail].best
-            if len(ways) > rank and (way.edge, ranks) not in here.seen:
-                here.seen.add((way.edge, ranks))
-                heapq.heappush(here.heap, _Way(way.cost + ways[rank].cost - ways[rank - 1].cost, way.edge, ranks))
-        here.opened += 1
-        return []
+class Step(NamedTuple):
+    """A node of a hyperpath and the edge that it takes there."""
 
-    def _is_known(self, node: int, rank: int) -> bool:
-        here = self.nodes.get(node)
-        return here is not None and (len(here.best) > rank or here.is_complete)
-
-    def read(self, rank: int) -> list[int]:
-        """The scores that the hyperpath of a rank takes."""
-        taken: list[int] = []
-        todo = [(_ROOT, rank)]
-        while todo:
-            node, rank = todo.pop()
-            self.find(node, rank)
-            way = self.nodes[node].best[rank]
-            if node != _ROOT and self.graph.taken.item(way.edge) != self.graph.nothing:
-                taken.append(self.graph.taken.item(way.edge))
-            below = zip(self._tails(node, way.edge), way.ranks, strict=True)
-            todo.extend(reversed([pair for pair in below if pair[0] != self.graph.end]))
-        return taken
+    node: int
+    edge: int
+    later: Todo
+    """What comes after all that is below the node."""
