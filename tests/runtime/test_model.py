@@ -23,9 +23,9 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn import load_model, new_model, save_model
 from hyperspan.nn.recognizer import Recognizer
+from hyperspan.runtime.batches import packed_order
 from hyperspan.runtime.folders import PRETRAINED, bundled_models
 from hyperspan.runtime.model import ArrayModel, obstacle
-from hyperspan.runtime.words import packed_order
 from hyperspan.structures import SegmentalHypergraph
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence

@@ -6,9 +6,8 @@ longest sentence first, then all second words, and so on. Nothing is computed fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +15,12 @@ import torch
 from torch import Tensor
 
 from hyperspan.kernels.transfer import to_device
-from hyperspan.runtime.batches import RowOrder, WordArrays, word_arrays
+from hyperspan.runtime.batches import packed_order
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence
 
 if TYPE_CHECKING:
     from hyperspan.nn.subwords import SubwordTokenizer
-
-NO_ARRAYS: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -87,37 +84,60 @@ def collate(
     device: torch.device | str = "cpu",
     tokenizer: SubwordTokenizer | None = None,
 ) -> Batch:
-    """Make a batch of sentences, in their order; with a `tokenizer`, also of their subwords."""
-    order = RowOrder.of(sentences)
-    words = word_arrays(sentences, order, vocabulary, characters=characters)
+    """Make a batch of sentences, in their order; with a `tokenizer`, also of their subwords. To a GPU in one copy."""
+    lengths = [len(sentence) for sentence in sentences]
+    order = packed_order(lengths)
+    sizes, rows = _rows_of(lengths, order)
+    words, counts = _word_arrays(sentences, vocabulary, order, characters)
+    arrays = rows | words
     subwords = _subword_arrays(sentences, tokenizer, order) if tokenizer is not None else {}
-    return batch_of(order, words, device, subwords)
-
-
-def batch_of(
-    order: RowOrder, words: WordArrays, device: torch.device | str, subwords: Mapping[str, np.ndarray] = NO_ARRAYS
-) -> Batch:
-    """Make a batch of these arrays on a device; to a GPU in a single copy."""
-    arrays = {name: getattr(order, name) for name in ("row_of", "sentence", "before")}
-    arrays |= {name: array for name, array in words._asdict().items() if name != "character_counts"}
     tensors = to_device([*arrays.values(), *subwords.values()], device)
+    windows = dict(zip(subwords, tensors[len(arrays) :], strict=True))
     return Batch(
-        lengths=order.lengths.tolist(),
-        batch_sizes=torch.from_numpy(order.batch_sizes.astype(np.int64)),
-        character_counts=torch.from_numpy(words.character_counts.astype(np.int64)),
-        subwords=SubwordWindows(len(order.row), **dict(zip(subwords, tensors[len(arrays) :], strict=True)))
-        if subwords
-        else None,
+        lengths=lengths,
+        batch_sizes=torch.from_numpy(sizes),
+        character_counts=torch.from_numpy(counts.astype(np.int64)),
+        subwords=SubwordWindows(len(order), **windows) if subwords else None,
         **dict(zip(arrays, tensors[: len(arrays)], strict=True)),
     )
 
 
+def _rows_of(lengths: Sequence[int], order: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """(n,): how many sentences have a first, second, … word; and where each word is, by the names in :class:`Batch`."""
+    counts = np.array(lengths, dtype=np.int64)
+    longest = int(counts.max(initial=0))
+    sizes = (counts[:, None] > np.arange(longest)).sum(0)
+    sentence = np.repeat(np.arange(len(counts)), counts)[order]
+    position = order - (counts.cumsum() - counts)[sentence]
+    row_of = np.zeros(len(counts) * longest, dtype=np.int32)
+    row_of[sentence * longest + position] = np.arange(len(order))
+    before = np.arange(sizes[:1].sum(), len(order)) - np.repeat(sizes[:-1], sizes[1:])
+    return sizes, {"row_of": row_of, "sentence": sentence.astype(np.int32), "before": before.astype(np.int32)}
+
+
+def _word_arrays(
+    sentences: Sequence[Sentence], vocabulary: Vocabulary, order: np.ndarray, characters: bool
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The ids of the words, row by row, by the names in :class:`Batch`; and the number of characters of spellings."""
+    place, lexicon = vocabulary.look_up([token for given in sentences for token in given.tokens])
+    words, nothing = lexicon.words[place][order], np.zeros(len(order), dtype=np.int32)
+    found = {"words": words, "tags": nothing, "spelling": nothing, "characters": np.zeros((0, 0), dtype=np.int32)}
+    counts = np.zeros(0, dtype=np.int64)
+    if vocabulary.tags:
+        tags = [tag for given in sentences for tag in given.tags or ("",) * len(given)]
+        found["tags"] = np.asarray(vocabulary.tag_ids(tags))[order]
+    if characters:
+        by_length, found["characters"], counts = lexicon.spellings()
+        found["spelling"] = by_length[place][order]
+    return {name: array.astype(np.int32, copy=False) for name, array in found.items()}, counts
+
+
 def _subword_arrays(
-    sentences: Sequence[Sentence], tokenizer: SubwordTokenizer, order: RowOrder
+    sentences: Sequence[Sentence], tokenizer: SubwordTokenizer, order: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return the windows of the sentences and the subwords of each row."""
+    """The windows of the sentences and the subwords of each row."""
     cut = tokenizer.cut(sentences)
-    first, sizes = order.rows(cut.first), order.rows(cut.sizes)
+    first, sizes = cut.first[order], cut.sizes[order]
     if tokenizer.pooling == "first":
         sizes = np.ones_like(sizes)
     owner = np.repeat(np.arange(len(first)), sizes)

@@ -28,11 +28,12 @@ from hyperspan.kernels.encode import (
 )
 from hyperspan.kernels.libraries import EncoderLibrary
 from hyperspan.kernels.threads import thread_count
+from hyperspan.runtime.batches import packed_order
 from hyperspan.runtime.decoding import InferenceModel
 from hyperspan.runtime.kinds import KINDS, ArrayDistribution
 from hyperspan.runtime.layers import shapes_of
 from hyperspan.runtime.tensors import FIXED, SCALE, TRAINED, TensorFile, floats, write_tensors
-from hyperspan.runtime.words import REMEMBERED_BYTES, TokenGates, TokenVectors, lstm_weights, packed_order
+from hyperspan.runtime.words import REMEMBERED_BYTES, TokenGates, TokenVectors, lstm_weights
 from hyperspan.structures.calibration import TypeCalibration
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary, check_names_of

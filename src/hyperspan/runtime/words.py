@@ -26,22 +26,6 @@ REMEMBERED_BYTES = 32_000_000
 """The size of the token cache; it is emptied when full, so that an endless stream does not fill memory."""
 
 
-def packed_order(lengths: Sequence[int]) -> np.ndarray:
-    """(N,): for each row of a packed batch, the index of its word over all sentences.
-
-    >>> packed_order([1, 3]).tolist()  # the first words of the longer and of the shorter sentence, then the others
-    [1, 0, 2, 3]
-    """
-    if len(lengths) == 1:
-        return np.arange(lengths[0])
-    given = np.array(lengths, dtype=np.int64)
-    order = np.argsort(-given, kind="stable")
-    at = np.arange(given.max(initial=0))[:, None]
-    counts = (given[None, :] > at).sum(1)  # sentences that have a first, second, … word
-    rank = np.arange(given.sum()) - np.repeat(counts.cumsum() - counts, counts)
-    return (given.cumsum() - given)[order[rank]] + np.repeat(np.arange(len(counts)), counts)
-
-
 Token = str | tuple[str, str]
 """A token, with its part-of-speech tag for a model that reads those."""
 
