@@ -22,7 +22,7 @@ from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import KINDS
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.discontinuous import DiscontinuousHypergraph
-from hyperspan.structures.losses import Loss, starts_of, with_margin
+from hyperspan.structures.losses import starts_of, with_margin
 from hyperspan.structures.mentions import Limits, Mention
 from hyperspan.structures.scores import DiscontinuousScores
 
@@ -93,16 +93,15 @@ class DiscontinuousScorer(Scorer):
         limits = Limits(given.parts, longest if limit == "n" else limit, given.gap, given.later_width)
         return {mention for mention in mentions if limits.allow(mention)}
 
-    def loss(
+    def with_margin(
         self,
         scores: DiscontinuousScores,
         gold: Sequence[set[Mention]],
         lengths: Sequence[int],
-        marks: PartialMarks | None = None,
-    ) -> Loss:
-        kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
-        if marks is None and self.config.training.softmax_margin:
-            starts = starts_of(kept, scores.absent)
-            scores = with_margin(scores, starts, self.config.training.beta)
-        values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
-        return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
+        marks: PartialMarks | None,
+    ) -> DiscontinuousScores:
+        return (
+            scores
+            if marks is not None
+            else with_margin(scores, starts_of(gold, scores.absent), self.config.training.beta)
+        )

@@ -17,12 +17,10 @@ from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.model import Abilities
 from hyperspan.nn.outputs import Outputs
-from hyperspan.nn.recognizer import Scorer
 from hyperspan.nn.segmental import SegmentalScorer
 from hyperspan.runtime.kinds import KINDS, groups_of
-from hyperspan.structures import JointScores, JointSegmentalHypergraph, softmax_margin
+from hyperspan.structures import JointScores, JointSegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 from hyperspan.types import Sentence
 
@@ -99,17 +97,14 @@ class JointScorer(SegmentalScorer):
     def distribution(self, scores: JointScores, lengths: Sequence[int]) -> JointSegmentalHypergraph:  # type: ignore[override]
         return JointSegmentalHypergraph(scores, lengths, self.groups)
 
-    def loss(  # type: ignore[override]
-        self,
-        scores: JointScores,
-        gold: Sequence[set[Mention]],
-        lengths: Sequence[int],
-        marks: PartialMarks | None = None,
-    ) -> Loss:
-        if marks is None and self.config.training.softmax_margin:
-            edges = softmax_margin(scores.edges, gold, lengths, self.config.training.beta)
-            scores = replace(scores, edges=edges)
-        return Scorer.loss(self, scores, gold, lengths, marks)
+    def with_margin(  # type: ignore[override]
+        self, scores: JointScores, gold: Sequence[set[Mention]], lengths: Sequence[int], marks: PartialMarks | None
+    ) -> JointScores:
+        return (
+            scores
+            if marks is not None
+            else replace(scores, edges=super().with_margin(scores.edges, gold, lengths, None))
+        )
 
 
 def _rank(config: Config, how: str) -> int:

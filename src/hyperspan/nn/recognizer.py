@@ -118,8 +118,16 @@ class Scorer(nn.Module):
         """-log p of gold mentions, or of the partial annotation in `marks`; and how many mentions the structure cannot
         represent."""
         kept = [self.representable(mentions, max(lengths, default=0)) for mentions in gold]
+        if self.config.training.softmax_margin:
+            scores = self.with_margin(scores, kept, lengths, marks)
         values = -self.distribution(scores, lengths).log_prob_of_known(kept, marks)
         return Loss(values, tuple(len(all_) - len(some) for all_, some in zip(gold, kept, strict=True)))
+
+    def with_margin(
+        self, scores: Any, gold: Sequence[set[Mention]], lengths: Sequence[int], marks: PartialMarks | None
+    ) -> Any:
+        """The scores by which the loss makes misses cost more, for scorers that learn so."""
+        return scores
 
     def by_word(self, rows: Tensor, batch: Batch) -> Tensor:
         """(N, d) -> (B, n, d)"""

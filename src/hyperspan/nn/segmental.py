@@ -15,13 +15,8 @@ from hyperspan.nn.encoder import Encoder, Spans
 from hyperspan.nn.model import Abilities
 from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Scorer
-from hyperspan.structures import (
-    EdgeScores,
-    SegmentalHypergraph,
-    negative_log_likelihood,
-)
+from hyperspan.structures import EdgeScores, SegmentalHypergraph, softmax_margin
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
 
 
@@ -82,12 +77,7 @@ class SegmentalScorer(Scorer):
     def representable(self, mentions: set[Mention], longest: int) -> set[Mention]:
         return self.no_wider(mentions, longest)
 
-    def loss(
-        self,
-        scores: EdgeScores,
-        gold: Sequence[set[Mention]],
-        lengths: Sequence[int],
-        marks: PartialMarks | None = None,
-    ) -> Loss:
-        beta = self.config.training.beta if self.config.training.softmax_margin else None
-        return negative_log_likelihood(scores, gold, lengths, beta, marks)
+    def with_margin(
+        self, scores: EdgeScores, gold: Sequence[set[Mention]], lengths: Sequence[int], marks: PartialMarks | None
+    ) -> EdgeScores:
+        return softmax_margin(scores, gold, lengths, self.config.training.beta, marks)

@@ -18,7 +18,7 @@ most probable set that others follow get no bias. No other alternative gains, so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from hyperspan.kernels import chains
 from hyperspan.kernels.encode import EncoderWeights
 from hyperspan.kernels.numbers import is_array, placed, to_numpy
 from hyperspan.structures.gaps import Menus
-from hyperspan.structures.gaps_decoding import best_mentions
-from hyperspan.structures.mentions import AnyMention, parts_of
+from hyperspan.structures.places import Places
 from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Values
 from hyperspan.structures.segmental_chains import Chains
 
@@ -55,7 +54,7 @@ class TypeCalibration:
     def temper(self, scores: AnyScores, *, folded: bool = False) -> AnyScores:
         """Divide scores by the temperatures; with `folded`, only `absent` and `present`, as the other scores come from
         weights that are folded."""
-        factors = _like(1 / self.temperatures, scores.absent)
+        factors = like(1 / self.temperatures, scores.absent)
         names = ("absent", "present") if folded else tuple(scores.tensors())
         with np.errstate(all="ignore"):  # padding holds anything
             return scores.changed(**{name: getattr(scores, name) * factors for name in names})
@@ -84,91 +83,51 @@ def allowed_bias(bias: np.ndarray | float, leads: np.ndarray) -> np.ndarray:
 # -- mentions with gaps ------------------------------------------------------------------------------------------------
 
 
-class BestMentions(NamedTuple):
-    """The mentions of the most probable sets of a batch."""
-
-    contiguous: np.ndarray  # (mentions, 4): sentence, start, end, type
-    longer: list[tuple[int, AnyMention]]
-    """The sentence and the mention."""
-
-
-class AllowedBiases(NamedTuple):
-    """The biases of a calibration, so far as they keep the most probable sets, and these sets."""
-
-    present: np.ndarray  # (B, n, m)
-    open: float
-    places: tuple[np.ndarray, ...]
-    """The few places in `open` (B, n, c, m) that have another bias."""
-    values: np.ndarray
-    """Their biases."""
-    best: BestMentions
-
-    def begun(self, scores: Values) -> Values:
-        """(B, n, m): the scores `present` with their biases."""
-        return scores + _like(self.present, scores)
-
-    def opened(self, scores: Values) -> Values:
-        """(B, n, c, m): the scores `open` with their biases."""
-        if not self.open:
-            return scores
-        found: Any = scores + float(self.open)
-        places = tuple(placed(one, scores) for one in self.places)
-        found[places] = scores[places] + _like(self.values, scores)
-        return found
-
-
-def _like(values: np.ndarray, scores: Any) -> Any:
-    """Values with the number type of scores and, for tensors, on their device."""
-    dtype = scores.dtype if is_array(scores) else to_numpy(scores[:0]).dtype
-    return placed(values.astype(dtype, copy=False), scores)
-
-
-def allowed_biases(
+def gap_biases(
     calibration: TypeCalibration,
     scores: DiscontinuousScores[np.ndarray],
     menus: Menus,
-    events: np.ndarray,
+    first_parts: np.ndarray,
+    best: Places,
     lengths: Sequence[int],
-) -> AllowedBiases:
-    """The biases of a batch whose scores are already divided by the temperatures.
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The biases of `present` (B, n, m) and of `open` (B, n, c, m), so far as they keep the most probable sets.
 
-    `menus` hold the best weights; `events` (events, 4) are the first parts of the best mentions.
+    The scores must already be divided by the temperatures; `menus` hold the best weights. `best` are the mentions of
+    the most probable sets, and `first_parts` (parts, 4) their first parts.
     """
-    best, bias = BestMentions(*best_mentions(menus, events)), calibration.discontinuous
-    places, values = np.zeros((4, 0), dtype=np.int64), np.zeros(0)
+    bias = calibration.discontinuous
     first = EdgeScores(scores.absent, scores.present, scores.extend, menus.events)
-    present = np.empty_like(first.absent)
-    present[:] = calibration.biases
-    if not len(events):
-        return AllowedBiases(present, bias, tuple(places), values, best)
-    numbers = np.ravel_multi_index(tuple(events[:, [0, 1, 3]].T), first.absent.shape)
+    present = np.broadcast_to(calibration.biases.astype(first.absent.dtype), first.absent.shape).copy()
+    opened = np.full_like(scores.open, bias) if bias else None
+    if not len(first_parts):
+        return present, opened
+    numbers = np.ravel_multi_index(tuple(first_parts[:, [0, 1, 3]].T), first.absent.shape)
     chains_there, chain = np.unique(numbers, return_inverse=True)
     sentence, start, kind = np.unravel_index(chains_there, first.absent.shape)
     concerned = Chains.at(first, lengths, (sentence, start, kind))
     leads = concerned.leads()
-    if best.longer and bias:
-        followed = _followed(best, events)
-        chain, width = chain[followed], (events[:, 2] - events[:, 1] - 1)[followed]
-        places = np.stack([sentence[chain], start[chain], width, kind[chain]])
+    longer = [(row[0], row[3], parts) for row, parts in zip(best.rows.tolist(), best.parts, strict=False) if parts]
+    if longer and opened is not None:
+        continued = {(b, *parts[0], k) for b, k, parts in longer}
+        followed = np.array([tuple(row) in continued for row in first_parts.tolist()], dtype=bool)
+        chain, width = chain[followed], (first_parts[:, 2] - first_parts[:, 1] - 1)[followed]
+        places = sentence[chain], start[chain], width, kind[chain]
         alone = concerned.close[chain]
-        alone[np.arange(len(chain)), width] = menus.close[tuple(places)]
+        alone[np.arange(len(chain)), width] = menus.close[places]
         without = Chains(*(array[chain] for array in concerned)).tied(alone)
         lead = leads[chain] - np.maximum(without.leads(), 0.0)
         values = np.maximum(bias, -(1 - KEPT) * lead / np.bincount(chain)[chain])
         leads = leads + np.bincount(chain, values, len(leads))
-        later = _later(best)  # after first parts, so that no bias wins where a part is both
-        places, values = np.concatenate([places, later.T], axis=1), np.append(values, np.zeros(len(later)))
+        opened[places] = values
+        for b, k, parts in longer:  # after first parts, so that no bias wins where a part is both
+            for i, j in parts[1:-1]:
+                opened[b, i, j - i - 1, k] = 0.0
     present[sentence, start, kind] = allowed_bias(calibration.biases[kind], leads)
-    return AllowedBiases(present, bias, tuple(places), values, best)
+    return present, opened
 
 
-def _followed(best: BestMentions, events: np.ndarray) -> np.ndarray:
-    """(events,): whether others follow a first part of the best mentions."""
-    found = {(b, *parts_of(mention)[0], mention[2]) for b, mention in best.longer}
-    return np.array([tuple(row) in found for row in events.tolist()], dtype=bool)
-
-
-def _later(best: BestMentions) -> np.ndarray:
-    """(parts, 4): the later parts of the best mentions that others follow, as places in `open`."""
-    parts = ((b, i, j - i - 1, mention[2]) for b, mention in best.longer for i, j in parts_of(mention)[1:-1])
-    return np.array(sorted(parts), dtype=np.int64).reshape(-1, 4)
+def like(values: np.ndarray, scores: Any) -> Any:
+    """Values with the number type of scores and, for tensors, on their device."""
+    dtype = scores.dtype if is_array(scores) else to_numpy(scores[:0]).dtype
+    return placed(values.astype(dtype, copy=False), scores)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from hyperspan.kernels.numbers import is_array, replaced, to_numpy, widened
-from hyperspan.structures.calibration import AllowedBiases, TypeCalibration, allowed_biases
+from hyperspan.structures.calibration import TypeCalibration, gap_biases, like
 from hyperspan.structures.constraints import AnySets, KnownMentions, PartialMarks, known_of, known_of_marks
 from hyperspan.structures.distribution import check_types, places_above
 from hyperspan.structures.edges import discontinuous_path_scores
@@ -256,8 +256,7 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
         if self._known_best is not None:
             return self._known_best
         menus, first = self._over_arrays()._summed(best=True)
-        contiguous, longer = best_mentions(menus, first.best().rows)
-        found = with_discontinuous(Places(contiguous, np.zeros(len(contiguous))), longer, [0.0] * len(longer))
+        found = best_mentions(menus, first.best().rows)
         if is_array(self.scores.close):
             self._known_best = found
         return found
@@ -293,17 +292,15 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
 
     # -- calibration -------------------------------------------------------------------------------------------------
 
-    def allowed_biases(self, calibration: TypeCalibration) -> AllowedBiases:
-        """The biases of a calibration, so far as they keep the most probable sets; the scores must already be divided
-        by its temperatures, and there must be no constraints."""
-        arrays = self._over_arrays()
-        menus, first = arrays._summed(best=True)
-        return allowed_biases(calibration, arrays.scores, menus, first.best().rows, self.lengths)
-
     def calibrated(self, calibration: TypeCalibration) -> Self:
-        """The calibrated distribution, with the same most probable sets; :meth:`allowed_biases` says what must hold."""
-        found, scores = self.allowed_biases(calibration), self.scores
-        biased = scores.changed(present=found.begun(scores.present), open=found.opened(scores.open))
-        contiguous, longer = found.best
-        best = with_discontinuous(Places(contiguous, np.zeros(len(contiguous))), longer, [0.0] * len(longer))
+        """The calibrated distribution, with the same most probable sets; the scores must already be divided by its
+        temperatures, and there must be no constraints."""
+        arrays, scores = self._over_arrays(), self.scores
+        menus, first = arrays._summed(best=True)
+        first_parts = first.best().rows
+        best = best_mentions(menus, first_parts)
+        present, opened = gap_biases(calibration, arrays.scores, menus, first_parts, best, self.lengths)
+        biased = scores.changed(present=scores.present + like(present, scores.present))
+        if opened is not None:
+            biased = biased.changed(open=scores.open + like(opened, scores.open))
         return type(self)(biased, self.lengths, self.parts, best=best)

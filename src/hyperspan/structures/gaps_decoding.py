@@ -14,6 +14,7 @@ import numpy as np
 from hyperspan.kernels.numbers import softplus
 from hyperspan.structures.gaps import Menu, Menus, preceding
 from hyperspan.structures.mentions import AnyMention, Mention, Parts, with_parts
+from hyperspan.structures.places import Places, with_discontinuous
 
 Pick = Callable[[Menu], np.ndarray]
 """(items,): which items of a menu are chosen."""
@@ -54,9 +55,9 @@ def chosen(menu: Menu) -> np.ndarray:
     return taken
 
 
-def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tuple[int, AnyMention]]]:
-    """Split the best events, (events, 4) as (sentence, start, end, type), into contiguous mentions and all
-    discontinuous ones; the menus must hold best weights."""
+def best_mentions(menus: Menus, rows: np.ndarray) -> Places:
+    """The best mentions that begin with the best first parts, (parts, 4) as (sentence, start, end, type); the menus
+    must hold best weights."""
     sentence, start, end, kind = rows.T
     place = sentence, start, end - start - 1, kind
     close, more = menus.close[place], menus.more[place]
@@ -66,7 +67,7 @@ def best_mentions(menus: Menus, rows: np.ndarray) -> tuple[np.ndarray, list[tupl
     found: list[tuple[int, AnyMention]] = []
     for b, i, j, k in rows[longer].tolist():
         found += [(b, with_parts(parts, k)) for parts in below(menus, b, k, ((i, j),), chosen)]
-    return rows[alone], found
+    return with_discontinuous(Places(rows[alone], np.zeros(alone.sum())), found, [0.0] * len(found))
 
 
 # -- probabilities -----------------------------------------------------------------------------------------------------

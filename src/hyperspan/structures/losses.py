@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 
 def softmax_margin(
-    scores: EdgeScores, gold: MentionSets, lengths: Tensor | Sequence[int], beta: float = 1.0
+    scores: EdgeScores,
+    gold: MentionSets,
+    lengths: Tensor | Sequence[int],
+    beta: float = 1.0,
+    marks: PartialMarks | None = None,
 ) -> EdgeScores:
     """Add the paper's cost Δ to the scores of edges that gold does not use.
 
     T → X costs `beta` where a gold mention starts (a miss), T → I costs 1 where none does (a false alarm), and
-    everything else costs 0. Gold mentions wider than c are on no hyperpath and do not count as starts.
+    everything else costs 0. Gold mentions wider than c are on no hyperpath and do not count as starts. With `marks`,
+    sentences are partially annotated: a start and type costs nothing if nothing is listed there and some mention is
+    unknown.
 
     >>> import torch
     >>> from hyperspan.structures import EdgeScores, softmax_margin
@@ -35,9 +41,11 @@ def softmax_margin(
     (tensor([3., 0.]), tensor([0., 1.]))
     """
     batch, n, c, m = scores.close.shape
-    checked = check_mentions(gold, check_lengths(lengths, batch, n), m)
+    known = check_lengths(lengths, batch, n)
+    checked = check_mentions(gold, known, m)
     starts = starts_of([{one for one in some if one[1] - one[0] <= c} for some in checked], scores.absent)
-    return with_margin(scores, starts, beta)
+    empty = None if marks is None else ~starts & placed(marks.known_chains(known, n, c), starts)
+    return with_margin(scores, starts, beta, empty)
 
 
 def starts_of(sets: Sequence[Iterable[AnyMention]], like: Tensor) -> Tensor:
@@ -79,8 +87,7 @@ def negative_log_likelihood(
 ) -> Loss:
     """-log p(gold) for each sentence, under scores augmented by :func:`softmax_margin` when `beta` is given.
 
-    With `marks`, sentences are partially annotated: p(gold) sums over all sets that agree with the annotation. A start
-    and type has no margin if nothing is listed there and some mention is unknown.
+    With `marks`, sentences are partially annotated: p(gold) sums over all sets that agree with the annotation.
 
     >>> import torch
     >>> from hyperspan.structures import EdgeScores, negative_log_likelihood
@@ -96,8 +103,6 @@ def negative_log_likelihood(
     checked = check_mentions(gold, known, m)
     kept = [{one for one in some if one[1] - one[0] <= c} for some in checked]
     if beta is not None:
-        starts = starts_of(kept, scores.absent)
-        empty = None if marks is None else ~starts & placed(marks.known_chains(known, n, c), starts)
-        scores = with_margin(scores, starts, beta, empty)
+        scores = softmax_margin(scores, kept, known, beta, marks)
     values = -SegmentalHypergraph(scores, known).log_prob_of_known(kept, marks)
     return Loss(values, tuple(len(every) - len(some) for every, some in zip(checked, kept, strict=True)))
