@@ -29,7 +29,7 @@ from hyperspan.corpora.inputs import exists
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.outputs import choose_output, needs_sentences
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import HyperspanError, InputError, counted
+from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.render.html import provenance, shown_name
 from hyperspan.runtime.constraints import Constraints
@@ -85,9 +85,8 @@ def annotate(
     annotator = model.load()
     promise = selection.promise(annotator)
     words = "" if promise is None else promise.words
-    notes, files = Notes(annotator, words), _files_by_id(inputs)
+    notes, files = Notes(annotator, words, texts.problems), _files_by_id(inputs)
     documents = notes.seen(documents, lambda document: files.get(document.id, document.id))
-    failures = Failures(texts.problems)
     on_screen = output.output == "-" and sys.stdout.isatty()
     with nullcontext() if on_screen else counting("annotating", "words") as add_words:
         found = annotator.pipe(
@@ -95,7 +94,7 @@ def annotate(
             **chosen,
             top_k=top_k,
             keep_sentences=needs_sentences(format_name),
-            on_error=failures.add,
+            on_error=notes.fail,
             on_words=add_words,
         )
         known = len(constraints.require | constraints.forbid)
@@ -108,16 +107,16 @@ def annotate(
         )
         labels = annotator.name_labels if selection.names else annotator.labels
         page = PageOptions(_title(inputs), labels, about)
-        losses = _write(failures.without(found), format_name, output.target, page, formatting, texts.problems)
+        losses = _write(notes.annotated(found), format_name, output.target, page, formatting, texts.problems)
     texts.report()
     if losses is not None:
         report_losses(losses)
     for note in notes.lines:
         say(f"note: {note}")
     if output.output != "-":
-        written = failures.mentions if losses is None else losses.written
+        written = notes.mentions if losses is None else losses.written
         say(f"wrote {counted(written, 'mention')} as {format_name} to {output.output}")
-    failures.check()
+    notes.check()
 
 
 def _format(formatting: FormattingGroup, json_: bool) -> str | None:
@@ -183,47 +182,3 @@ def _write(
     else:
         return formatting.write(documents, target, format_name, problems)
     return None
-
-
-class Failures:
-    """The documents left out of a stream. With "skip" they are reported like unreadable records and are no error."""
-
-    def __init__(self, problems: Problems):
-        self._problems = problems
-        self._failed = self._passed = self.mentions = 0
-        self._first = ""
-
-    def add(self, given: str | Document, error: BaseException) -> None:
-        """Record the error that a document raised."""
-        reason = str(error)
-        if not isinstance(error, HyperspanError):
-            reason = f"{_named(given)} cannot be annotated ({type(error).__name__}: {' '.join(reason.split())[:200]})"
-        if self._problems.on_error == "skip":
-            self._problems.skipped.append(reason)
-        self._failed += 1
-        self._first = self._first or reason
-
-    def without(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """Yield the documents and count their mentions; raise if all documents failed, so that nothing is written."""
-        for document in documents:
-            self._passed += 1
-            self.mentions += len(document.mentions)
-            yield document
-        if self._failed and not self._passed:
-            self.check()
-
-    def check(self) -> None:
-        """Raise an error if documents failed and `on_error` is "raise"."""
-        total = self._failed + self._passed
-        if self._failed and self._problems.on_error == "raise":
-            if total == 1:
-                raise InputError(self._first)
-            raise InputError(
-                f"{self._failed:,} of {total:,} documents are left out, as they cannot be annotated, the first because "
-                f"{self._first}"
-            )
-
-
-def _named(given: str | Document) -> str:
-    document = Document(given) if isinstance(given, str) else given
-    return f"document {document.id!r}" if document.id else f"the text that begins {document.text[:40]!r}"
