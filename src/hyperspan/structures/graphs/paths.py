@@ -99,24 +99,24 @@ class Values:
             todo = (root, todo)
         return todo
 
-    def _follow(self, todo: Todo, choose: Callable[[int], int]) -> list[Step]:
+    def _follow(self, todo: Todo, choose: Callable[[int], int]) -> list[PathStep]:
         """The steps of a hyperpath that takes the chosen edge at each node."""
-        steps: list[Step] = []
+        steps: list[PathStep] = []
         while todo is not None:
             node, todo = todo
             if node != self.graph.end:
-                steps.append(Step(node, choose(node), todo))
+                steps.append(PathStep(node, choose(node), todo))
                 todo = self._after(steps[-1])
         return steps
 
-    def _after(self, step: Step) -> Todo:
+    def _after(self, step: PathStep) -> Todo:
         return self.graph.tails.item(step.edge), (self.graph.others.item(step.edge), step.later)
 
-    def _slots(self, steps: list[Step]) -> list[int]:
+    def _slots(self, steps: list[PathStep]) -> list[int]:
         taken = self.graph.taken[[step.edge for step in steps]]
         return taken[taken != self.graph.nothing].tolist()
 
-    def _best_below(self, sentence: int, todo: Todo) -> list[Step]:
+    def _best_below(self, sentence: int, todo: Todo) -> list[PathStep]:
         if self._chosen is None:  # no cached_property, whose lock a fork may leave locked (Python 3.11)
             self._chosen = np.zeros(self.shape, dtype=np.int64)
             for heads, edges, width, here in self._by_node():
@@ -150,9 +150,9 @@ class Values:
         if top == -np.inf:
             return
         order, more = count(), self._second()
-        heap: list[tuple[float, int, list[Step], int, int]] = []
+        heap: list[tuple[float, int, list[PathStep], int, int]] = []
 
-        def found(cost: float, steps: list[Step], first: int) -> tuple[float, list[int]]:
+        def found(cost: float, steps: list[PathStep], first: int) -> tuple[float, list[int]]:
             """A hyperpath; others deviate from it at its steps from the `first` one on."""
             costs = cost + more[[step.node for step in steps[first:]], sentence]
             near = np.argsort(costs, kind="stable")[:most]
@@ -175,7 +175,7 @@ class Values:
             yield found(cost, [*steps[:place], taken, *below], place + 1)
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A node of a hyperpath and the edge that it takes there."""
 
     node: int
