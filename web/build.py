@@ -7,6 +7,7 @@ that a browser with another version of Unicode cuts text in the same way.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -28,6 +29,7 @@ SOURCES = (*(HERE / "native").glob("*.c"), *(NATIVE / f"{name}.c" for name in ("
 FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS += ["-msimd128", "-Wl,--strip-all", f"-I{NATIVE}", f"-I{DIST}"]
 VARIANTS = {"hyperspan": [], "hyperspan-relaxed": ["-mrelaxed-simd"]}
+SHARED = ("dom.js", "examples.js", "files.js", "layout.js", "mentions.js", "text.js")
 TOKEN_CLASSES = (r"\p{L}", r"\p{M}", r"\p{N}", r"\d", r"\w", f"[{SPACE}]", r"\s")
 """The bits of tokens.c, lowest first."""
 
@@ -77,6 +79,15 @@ def unicode_header() -> str:
     )
 
 
+def copy_shared() -> None:
+    """Copy what the pages share with the one that `hyperspan serve` serves, and the licence."""
+    (DIST / "shared").mkdir(exist_ok=True)
+    for name in SHARED:
+        shutil.copy(PACKAGE / "serve/static" / name, DIST / "shared" / name)
+    shutil.copy(PACKAGE / "render/styles/text.css", DIST / "shared")
+    shutil.copy(HERE.parent / "LICENSE", DIST)
+
+
 def compile_kernels(name: str) -> None:
     compiler = [sys.executable, "-m", "ziglang", "cc"]
     target = DIST / f"{name}.wasm"
@@ -86,6 +97,7 @@ def compile_kernels(name: str) -> None:
 
 def main() -> None:
     DIST.mkdir(exist_ok=True)
+    copy_shared()
     (DIST / "unicode.h").write_text(unicode_header())
     with ThreadPoolExecutor() as pool:
         list(pool.map(compile_kernels, VARIANTS))

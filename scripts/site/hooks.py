@@ -10,6 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from hyperspan.runtime.folders import PRETRAINED
+from scripts.site import browser
 from scripts.site.cli import cli_page
 from scripts.site.configuration import configuration_page
 from scripts.site.json_lines import json_lines_page
@@ -65,4 +66,13 @@ def on_files(files: Files, config: Any) -> Files:
     """Called by MkDocs with the files of docs/."""
     for place, page in PAGES.items():
         files.append(File.generated(config, place, content=page()))
+    if browser.is_built():
+        for place, path in browser.files().items():
+            files.append(File.generated(config, place, abs_src_path=str(path)))
+        files.append(File.generated(config, browser.MODELS_FILE, content=browser.models_json()))
     return files
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Called by MkDocs with each page: the first one is live."""
+    return html + browser.SCRIPT if page.file.src_uri == "index.md" and browser.is_built() else html

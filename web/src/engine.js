@@ -6,7 +6,7 @@ import { Kernels, utf16 } from "./kernels.js";
 import { openModel } from "./model.js";
 
 const WINDOW = 4_000; // words that are read at a time
-const ENTRIES = 60_000; // sentences × words × widths of a batch
+const ENTRIES = 40_000; // sentences × words × widths of a batch
 const PROBABLE = 0.1; // words may be skipped if only mentions of at least this probability are wanted
 const NEVER = 2; // more than any probability
 

@@ -25,6 +25,9 @@
 #elif defined(__aarch64__)
 #define LANES 4
 #define MOST_ROWS 6
+#elif defined(__wasm__)
+#define LANES 4
+#define MOST_ROWS 2 /* engines keep some registers for themselves: 3 take a third longer */
 #else
 #define LANES 4
 #define MOST_ROWS 3
