@@ -53,8 +53,8 @@ class Component(Pipe):
 
     - `spans_key`: the group of ``doc.spans`` to fill; its ``attrs["scores"]`` are the probabilities. The span of a
       discontinuous mention reaches from its first to its last part; ``span._.hyperspan_parts`` are the parts;
-    - `threshold`, `types`, `top_k`, `names`, `pronouns`: as for :class:`hyperspan.Annotator`; alternatives go to
-      ``attrs["alternatives"]``;
+    - `threshold`, `recall`, `precision`, `types`, `top_k`, `names`, `pronouns`: as for :class:`hyperspan.Annotator`;
+      alternatives go to ``attrs["alternatives"]``, a promise to ``attrs["promise"]``;
     - `alignment`: for a mention that begins or ends inside a token, take all tokens that it touches ("expand"), only
       those inside it ("contract"), or drop it ("strict");
     - `sentences`, `tokens`: whether the model reads those of "hyperspan", as in its training, or those of "spacy".
@@ -132,7 +132,8 @@ class Component(Pipe):
         self.annotator.pipe((), **self._wanted())
 
     def _wanted(self) -> dict[str, Any]:
-        return {name: self.cfg[name] for name in ("threshold", "types", "top_k", "names", "pronouns")}
+        names = ("threshold", "recall", "precision", "types", "top_k", "names", "pronouns")
+        return {name: self.cfg.get(name) for name in names}
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
@@ -187,17 +188,23 @@ class Component(Pipe):
             self.notes.see(doc.text)
         if note := self.notes.domain.note:
             self._warned = True
+            if self.cfg.get("recall") is not None or self.cfg.get("precision") is not None:
+                from hyperspan.runtime.notes import NOT_THERE
+
+                note += NOT_THERE
             warnings.warn(note, DomainWarning, stacklevel=2)
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
         """Store the found mentions in ``doc.spans``."""
-        from hyperspan.corpora.results import alternatives_records
+        from hyperspan.corpora.results import PROMISE, alternatives_records
 
         total: Counter[str] = Counter()  # added at the end: if a document fails, all are annotated again, one by one
         for doc, document in zip(docs, found, strict=True):
             placed, counts = align(doc, document.mentions, self.cfg["alignment"])
             group = span_group(doc, self.key, placed)
             group.attrs |= {name: counts[name] for name in ("unaligned", "dropped", "merged")}
+            if PROMISE in document.metadata:
+                group.attrs[PROMISE] = document.metadata[PROMISE]
             if self.cfg["top_k"]:
                 group.attrs["alternatives"] = alternatives_records(document.alternatives or ())
             doc.spans[self.key] = group
@@ -284,6 +291,8 @@ def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
         "model": DEFAULT_MODEL,
         "spans_key": "sc",
         "threshold": None,
+        "recall": None,
+        "precision": None,
         "types": None,
         "alignment": "expand",
         "sentences": "hyperspan",
@@ -303,6 +312,8 @@ def make_component(
     model: str,
     spans_key: str,
     threshold: float | dict[str, float] | None,
+    recall: float | dict[str, float] | None,
+    precision: float | dict[str, float] | None,
     types: list[str] | None,
     alignment: str,
     sentences: str,
@@ -319,6 +330,8 @@ def make_component(
     cfg = {
         "spans_key": spans_key,
         "threshold": threshold,
+        "recall": recall,
+        "precision": precision,
         "types": types,
         "alignment": alignment,
         "sentences": sentences,
@@ -327,11 +340,12 @@ def make_component(
         "names": names,
         "pronouns": pronouns,
     }
-    if isinstance(threshold, dict) and Config().from_str(Config({"t": threshold}).to_str()) != {"t": threshold}:
-        raise InputError(
-            f"the thresholds {threshold} have labels that a config file of spaCy cannot hold; leave them out here and set "
-            f'nlp.get_pipe("{name}").cfg["threshold"], which is saved as well'
-        )
+    for key, given in (("threshold", threshold), ("recall", recall), ("precision", precision)):
+        if isinstance(given, dict) and Config().from_str(Config({"t": given}).to_str()) != {"t": given}:
+            raise InputError(
+                f"the {key}s {given} have labels that a config file of spaCy cannot hold; leave them out here and set "
+                f'nlp.get_pipe("{name}").cfg["{key}"], which is saved as well'
+            )
     loading = {"device": device, "dtype": dtype, "skip": skip}
     component = Component(nlp.vocab, name, model, cfg, loading, scorer)
     if not _from_config():

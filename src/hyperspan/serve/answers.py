@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.corpora.results import PLACE_KEYS, alternatives_records, mention_record
+from hyperspan.corpora.results import PLACE_KEYS, PROMISE, alternatives_records, mention_record
 from hyperspan.errors import InputError
 from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.runtime.documents import assemble
+from hyperspan.runtime.notes import NOT_THERE
 from hyperspan.text.offsets import Offsets
 from hyperspan.types import Document, Mention, longest_first
 
@@ -31,7 +32,8 @@ def documents(
     for document, offsets, fit in zip(prepared.documents, prepared.offsets, prepared.domains, strict=True):
         call.check()
         annotated = assemble(document, [next(results) for _ in document.sentences], options)
-        records.append({**_document(annotated, offsets, asked.probabilities), "domain": fit and _domain(fit)})
+        domain = fit and _domain(fit, options.promise)
+        records.append({**_document(annotated, offsets, asked.probabilities), "domain": domain})
     return records
 
 
@@ -81,17 +83,19 @@ def _document(document: Document, offsets: Offsets, probabilities: bool) -> dict
         record["alternatives"] = alternatives_records(document.alternatives, given)
     if document.candidates is not None:
         record["candidates"] = [_mention(mention, offsets, probabilities) for mention in document.candidates]
+    if PROMISE in document.metadata:
+        record[PROMISE] = document.metadata[PROMISE]
     return record
 
 
-def _domain(fit: DomainFit) -> dict[str, Any]:
+def _domain(fit: DomainFit, promise: str) -> dict[str, Any]:
     return {
         "foreign": fit.foreign,
         "score": fit.score,
         "unknown": round(fit.unknown, 4),
         "usual_unknown": fit.usual_unknown,
         "better_model": fit.better_model or None,
-        "note": fit.note or None,
+        "note": fit.note + (NOT_THERE if promise else "") if fit.foreign else None,
     }
 
 

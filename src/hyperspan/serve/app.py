@@ -108,7 +108,8 @@ class Routes:
     async def stream(self, request: Request) -> Response:
         check_type(request, LINES_TYPES)
         query = check_query(request.query_params)
-        options = query.model_dump() | {"threshold": parse_thresholds(query.threshold)}
+        shares = {name: parse_thresholds(getattr(query, name), name) for name in ("threshold", "recall", "precision")}
+        options = query.model_dump() | shares
         self.service.check_options(check(Options, options))
         self.service.acquire_slot("streams", request.state.call)
         return LineStream(self.service, request.state.call, options)

@@ -34,6 +34,7 @@ class Served:
             "default": is_default,
             "labels": list(self.annotator.labels),
             "name_labels": list(self.annotator.name_labels),
+            "promises": bool(card.guarantees),
             "max_width": model.max_width,
             "tokenizer": model.tokenizer.name,
             "kind": kind,

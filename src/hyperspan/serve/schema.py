@@ -129,6 +129,16 @@ class Options(StrictBody):
         description="Null: the most probable set of mentions. A number: every mention at least that probable. "
         "Or one number per label, with `*` for the other labels.",
     )
+    recall: Threshold = Field(
+        default=None,
+        description="In place of `threshold`: find at least this share of the mentions, expected over texts like those "
+        "that the model was calibrated on. Or one share per label. The answer has the `promise` in words.",
+    )
+    precision: Threshold = Field(
+        default=None,
+        description="In place of `threshold`: find as much as possible of which at least this share is right, with 90% "
+        "confidence. Or one share per label.",
+    )
     types: Labels | None = Field(default=None, description="The only labels to look for. Null: all labels.")
     top_k: int = Field(
         default=0,
@@ -188,11 +198,13 @@ class StreamLine(Options):
 class StreamQuery(BaseModel):
     """The query of a stream: options for all of its lines. A line may override them."""
 
-    REPEATED: ClassVar = ("threshold", "types")
+    REPEATED: ClassVar = ("threshold", "recall", "precision", "types")
     model: str | None = Field(default=None, description=MODEL)
     threshold: list[str] = Field(
         default=[], description="`P` for all labels, or `LABEL=P` for one. Repeat it for more labels."
     )
+    recall: list[str] = Field(default=[], description="As in the body, written like `threshold`.")
+    precision: list[str] = Field(default=[], description="As in the body, written like `threshold`.")
     types: list[str] | None = Field(default=None, description="A label to look for. Repeat it for more.")
     top_k: int = Field(default=0, description="Also return this many most probable sets of each sentence.")
     candidates: float | None = Field(default=None, description="Also return every mention at least this probable.")
@@ -278,6 +290,9 @@ class AnnotatedText(BaseModel):
     candidates: list[FoundMention] | None = Field(
         default=None, description="Every mention that is probable enough. Only if the request has `candidates`."
     )
+    promise: str | None = Field(
+        default=None, description="What the mentions promise, in words. Only if the request has `recall` or `precision`."
+    )
     domain: DomainRecord | None = Field(
         description="How well the text fits the model. Null for texts of few words, and for models without a profile "
         "of their training text."
@@ -328,6 +343,7 @@ class ModelInfo(BaseModel):
     default: bool = Field(description="Whether requests without `model` use it.")
     labels: list[str] = Field(description="The labels that it finds by default.")
     name_labels: list[str] = Field(description="The labels that it finds with `names`. Empty: it marks no names.")
+    promises: bool = Field(description="Whether it can promise `recall` and `precision`.")
     max_width: int | None = Field(description="The most words in a mention. Null: no limit.")
     tokenizer: str = Field(description="The tokenizer that splits text into words.")
     kind: str = Field(description="The kind of model, such as `segmental`.")

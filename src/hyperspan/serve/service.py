@@ -268,7 +268,7 @@ class Service:
                 413, f"more than {MOST_CONSTRAINTS:,} mentions are required and forbidden; send fewer at a time"
             )
         given = (asked.threshold, asked.types, asked.top_k, asked.candidates, asked.names, asked.pronouns)
-        return served, served.annotator.options(*given)
+        return served, served.annotator.options(*given, asked.recall, asked.precision)
 
     def _prepare(
         self, served: Served, options: DecodingOptions, texts: Sequence[str], asked: Options, call: Call
@@ -354,7 +354,7 @@ def _warm_up(served: Served) -> None:
 
 def answer_size(texts: Sequence[str], asked: Options) -> int:
     """The work to write a response, in characters of text with only mentions requested."""
-    improbable = asked.candidates is not None or asked.threshold is not None
+    improbable = any(one is not None for one in (asked.candidates, asked.threshold, asked.recall, asked.precision))
     return sum(map(len, texts)) * (1 + asked.top_k + MENTIONS_A_WORD * improbable)
 
 

@@ -35,15 +35,20 @@ function settings(view) {
   const { place, model } = view.answer;
   const constrained = (kind) => view.constraints.filter((constraint) => constraint.kind === kind)
     .map((constraint) => plain(mapped(constraint, place)));
-  const threshold = view.mode === "set" ? null : { "*": view.least, ...view.byLabel };
+  const threshold = view.mode === "threshold" ? { "*": view.least, ...view.byLabel } : null;
+  const promised = view.mode === "promise" ? { recall: view.recall, promise: view.answer.document.promise } : {};
   const { names, pronouns, shownLabels: types } = view;
-  return { model: model.name, threshold, types, names, pronouns, require: constrained("require"), forbid: constrained("forbid") };
+  return { model: model.name, threshold, ...promised, types, names, pronouns, require: constrained("require"), forbid: constrained("forbid") };
 }
 
 /** The same in words, with the version and the day, as render/html.py has it. */
 function aboutRun(view) {
   const least = [["*", view.least], ...Object.entries(view.byLabel)].map(([label, at]) => (label === "*" ? `${at}` : `${label} ${at}`));
-  const chosen = view.mode === "set" ? "the most probable set" : `every mention at least this probable: ${least.join(", ")}`;
+  const chosen = {
+    set: "the most probable set",
+    threshold: `every mention at least this probable: ${least.join(", ")}`,
+    promise: view.answer.document.promise,
+  }[view.mode];
   const all = view.shownLabels.length === view.labels.length;
   return [
     `Model ${view.answer.model.name}`, chosen, ...(all ? [] : [`types ${view.shownLabels.join(", ")}`]),

@@ -5,11 +5,12 @@ import { keyOf, withParts } from "./mentions.js";
 const VERSION = "1";
 const MOST = 30_000; // a longer address is cut or refused by programs that people paste links into
 
-/** The fragment of a view {text, model, tab, mode, least, byLabel, hidden, names, pronouns, constraints, ranks}, and whether the text is in it. */
+/** The fragment of a view {text, model, tab, mode, least, recall, byLabel, hidden, names, pronouns, constraints, ranks}, and whether the text is in it. */
 export async function fragmentOf(view) {
   const fields = new URLSearchParams({ v: VERSION, model: view.model });
   if (view.tab !== "mentions") fields.set("tab", view.tab);
   if (view.mode === "threshold") fields.set("at", view.least);
+  if (view.mode === "promise") fields.set("recall", view.recall);
   if (view.names) fields.set("names", 1);
   if (!view.pronouns) fields.set("pronouns", 0);
   for (const [label, least] of Object.entries(view.byLabel)) fields.append("at-type", `${least}:${label}`);
@@ -35,6 +36,7 @@ export async function viewOf(fragment) {
     return isRight ? [withParts({ kind, label }, parts)] : [];
   });
   const probability = (written) => (Number(written) >= 0.01 && Number(written) <= 0.99 ? Number(written) : null);
+  const recall = [0.8, 0.9, 0.95, 0.99].find((share) => String(share) === fields.get("recall"));
   const byLabel = fields.getAll("at-type").flatMap((written) => {
     const [, least, label] = /^([\d.]+):(.+)$/s.exec(written) ?? [];
     return probability(least) === null ? [] : [[label, probability(least)]];
@@ -56,8 +58,9 @@ export async function viewOf(fragment) {
       text: text?.toWellFormed() ?? null,
       model: fields.get("model"),
       tab: fields.get("tab") === "hypergraph" ? "hypergraph" : "mentions",
-      mode: probability(fields.get("at")) === null ? "set" : "threshold",
+      mode: recall ? "promise" : probability(fields.get("at")) === null ? "set" : "threshold",
       least: probability(fields.get("at")) ?? 0.5,
+      recall: recall ?? 0.9,
       byLabel: Object.fromEntries(byLabel),
       hidden: fields.getAll("hide"),
       names: fields.get("names") === "1",

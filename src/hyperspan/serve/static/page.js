@@ -147,7 +147,9 @@ function draw() {
   for (const radio of document.getElementsByName("mode")) radio.checked = radio.value === view.mode;
   $("threshold").value = view.least;
   $("threshold-value").textContent = view.least.toFixed(2);
-  $("threshold").closest("fieldset").classList.toggle("by-set", view.mode === "set");
+  $("threshold").closest("fieldset").classList.toggle("by-set", view.mode !== "threshold");
+  $("recall").value = view.recall;
+  $("promise").textContent = view.mode === "promise" && answer?.document.promise ? `${answer.document.promise}.` : "";
   updateTypes(view);
   drawConstraints(view, colouring, { remove: removeConstraints, light });
   drawSets(view, colouring, { choose, more: moreSets, anyway: setsAnyway, light });
@@ -194,6 +196,7 @@ function chooseModel(name) {
 function showModel() {
   $("model").value = view.model.name;
   $("purpose").textContent = view.model.card.description;
+  $("recall").closest("label").hidden = !view.model.promises;
   document.body.classList.toggle("no-constraints", view.model.constraints === false);
   colouring = new Colouring(view.labels);
   buildTypes(view, colouring, { toggle, least: setLeast });
@@ -224,14 +227,25 @@ function setLeast(label, least) {
   if (label !== null && !isProbability) delete view.byLabel[label];
   else if (label !== null) view.byLabel[label] = least;
   else view.least = least;
-  view.mode = "threshold";
-  changed();
+  setMode("threshold");
 }
 
 function choose(ranks) {
   view.ranks = new Map(ranks);
-  view.mode = "set";
+  setMode("set");
+}
+
+/** What keeps a promise is known to the server alone. */
+function setMode(mode) {
+  const asks = mode === "promise" || view.mode === "promise";
+  view.mode = mode;
   changed();
+  if (asks) ask();
+}
+
+function setRecall(recall) {
+  view.recall = recall;
+  setMode("promise");
 }
 
 function moreSets() {
@@ -335,9 +349,10 @@ function wire() {
   });
   listen((...given) => begun.promise.then(() => openFile(...given)));
   on("threshold", "input", () => setLeast(null, $("threshold").valueAsNumber));
+  on("recall", "change", () => setRecall(Number($("recall").value)));
   for (const box of ["names", "pronouns"]) on(box, "change", chooseKinds);
   for (const radio of document.getElementsByName("mode"))
-    radio.addEventListener("change", () => begun.promise.then(() => ((view.mode = radio.value), changed())));
+    radio.addEventListener("change", () => begun.promise.then(() => setMode(radio.value)));
   for (const button of document.querySelectorAll("[data-save]"))
     button.addEventListener("click", () => save(view, colouring, button.dataset.save));
   on("link", "click", () => copyLink(view));

@@ -15,8 +15,9 @@ export class View {
   text = "";
   name = ""; // of the file that the text is from
   tab = "mentions";
-  mode = "set";
+  mode = "set"; // or "threshold" or "promise"
   least = 0.5;
+  recall = 0.9; // what is promised
   byLabel = {};
   hidden = new Set();
   names = false; // whether names alone are asked for
@@ -62,6 +63,7 @@ export class View {
       require: constrained("require"),
       forbid: constrained("forbid"),
       candidates: this.candidates,
+      recall: this.mode === "promise" ? this.recall : null,
       top_k: this.hidden.size || this.text.length > SHORT ? 0 : this.topK,
       names: this.names,
       pronouns: this.pronouns,
@@ -71,7 +73,7 @@ export class View {
 
   /** The same for the alternatives alone, among the types that are shown. */
   get alternativesRequest() {
-    return { ...this.request, candidates: null, types: this.shownLabels, top_k: this.topK };
+    return { ...this.request, candidates: null, recall: null, types: this.shownLabels, top_k: this.topK };
   }
 
   /** A new text; constraints move with their words, and the number of those that cannot is given back. */
@@ -85,16 +87,16 @@ export class View {
 
   /** What a link or the browser's history keeps. */
   get snapshot() {
-    const { text, name, tab, mode, least, byLabel, names, pronouns, constraints, ranks } = this;
+    const { text, name, tab, mode, least, recall, byLabel, names, pronouns, constraints, ranks } = this;
     const model = this.model.name, hidden = [...this.hidden];
-    return { text, name, model, tab, mode, least, byLabel, names, pronouns, hidden, constraints, ranks };
+    return { text, name, model, tab, mode, least, recall, byLabel, names, pronouns, hidden, constraints, ranks };
   }
 
   /** Takes over what was kept; false if the model is not there. */
   restore(kept, text) {
     const model = this.models.find((other) => other.name === kept.model);
     const { mode, least, byLabel, tab } = kept;
-    Object.assign(this, { mode, least, tab, text, byLabel: { ...byLabel }, hidden: new Set(kept.hidden) });
+    Object.assign(this, { mode, least, recall: kept.recall ?? 0.9, tab, text, byLabel: { ...byLabel }, hidden: new Set(kept.hidden) });
     Object.assign(this, { name: kept.name ?? "", names: kept.names ?? false, pronouns: kept.pronouns ?? true });
     this.answer = null;
     this.constraints = kept.constraints.filter((constraint) => constraint.end <= text.length);
@@ -106,6 +108,7 @@ export class View {
   choose(model) {
     this.model = model;
     this.names &&= model.name_labels.length > 0;
+    if (this.mode === "promise" && !model.promises) this.mode = "set";
     const { labels } = this;
     this.constraints = this.constraints.filter((constraint) => labels.includes(constraint.label));
     this.hidden = new Set([...this.hidden].filter((label) => labels.includes(label)));
@@ -146,6 +149,7 @@ export class View {
   get chosen() {
     if (!this.answer) return [];
     const { mentions, candidates } = this.answer.document;
+    if (this.mode === "promise") return mentions;
     if (this.mode === "threshold") return candidates.filter((m) => m.probability >= this.leastOf(m.label));
     const ranks = [...this.ranks].filter(([sentence, rank]) => this.alternatives[sentence]?.sets[rank]);
     if (!ranks.length) return mentions;
