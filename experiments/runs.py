@@ -96,7 +96,17 @@ def run_row(
     else:
         given = {"data": training_data(row, config), "listeners": listeners}
         began = time.process_time()
-        train(config, model, device=device, threads=threads, resume=begun, force=not begun, small=False, **given)
+        train(
+            config,
+            model,
+            device=device,
+            threads=threads,
+            resume=begun,
+            force=not begun,
+            small=False,
+            set_aside=False,
+            **given,
+        )
         taken = None if begun else time.process_time() - began
     result = _scored(row, data, config, folder, test if row.part == "test" else None, device)
     result = replace(result, cpu_seconds=taken)

@@ -47,7 +47,7 @@ def steps(data: Path, start: str, threads: int) -> Iterator[Step]:
         runs / name for name in ("english", "english-cautious", "english-calibrated", "english-small")
     )
     train = [*hyperspan, "train", "experiments/configs/gum/english.toml", "--output", str(model)]
-    train += ["--start", start, "--threads", str(threads)]
+    train += ["--start", start, "--threads", str(threads), "--no-set-aside"]
     if (model / "checkpoint.safetensors").exists():
         train.append("--resume")
     yield model / "README.md", train

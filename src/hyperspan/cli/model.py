@@ -278,6 +278,9 @@ def _write_cards(source: Path, target: Path, whole: Sequence[str], kept: Sequenc
         text = f"Finds {', '.join(kept)}: the model {name} without {lost}."
         description = text if len(text) <= TEXTS["description"] else f"The model {name} without some of its labels."
         card = replace(card, description=description, labels=labels, figures=Figures())
+    if card.guarantees:
+        say("the smaller model makes no promises, as its probabilities are others; run hyperspan model calibrate")
+        card = replace(card, guarantees={})
     if (source / CARD).is_file():
         card.write(target)
     if (source / README).is_file():

@@ -31,6 +31,13 @@ def train(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Also draw the scores of the epochs, as PNG.")
     ] = None,
+    set_aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside/--no-set-aside",
+            help="Set half of a large dev set aside to measure what the model can promise with --recall and --precision.",
+        ),
+    ] = True,
     *,
     training: TrainingGroup,
 ) -> None:
@@ -66,6 +73,7 @@ def train(
                 force=force,
                 listeners=[display],
                 tensorboard=tensorboard,
+                set_aside=set_aside,
             )
     except KeyboardInterrupt:
         begun = (folder / CHECKPOINT).is_file()

@@ -69,7 +69,7 @@ def measure_guarantees(
     model: SentenceRecognizer,
     gold: Sequence[Document],
     data: str,
-    labels: Iterable[str],
+    labels: Sequence[str],
     problems: Problems | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Guarantees:
@@ -82,7 +82,11 @@ def measure_guarantees(
     >>> found.unit, sorted(found.curves), found.promise("recall", 0.9, ["protein"]).shares
     ('sentence', ['*', 'protein'], {'*': 0.9})
     """
-    aligned = candidates_of(model, gold, LEAST, problems, on_words)
+    return guarantees_of(candidates_of(model, gold, LEAST, problems, on_words), data, labels)
+
+
+def guarantees_of(aligned: Aligned, data: str, labels: Sequence[str]) -> Guarantees:
+    """The same, from gold sentences aligned with all mentions of at least the probability :data:`LEAST`."""
     known = {mention.label for sentence in aligned.gold for mention in sentence.mentions} & set(labels)
     if not known:
         raise InputError(f"{data} has no mention of {', '.join(labels)}; give annotated text with labels of the model")

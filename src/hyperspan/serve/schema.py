@@ -291,7 +291,8 @@ class AnnotatedText(BaseModel):
         default=None, description="Every mention that is probable enough. Only if the request has `candidates`."
     )
     promise: str | None = Field(
-        default=None, description="What the mentions promise, in words. Only if the request has `recall` or `precision`."
+        default=None,
+        description="What the mentions promise, in words. Only if the request has `recall` or `precision`.",
     )
     domain: DomainRecord | None = Field(
         description="How well the text fits the model. Null for texts of few words, and for models without a profile "

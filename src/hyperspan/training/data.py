@@ -27,6 +27,10 @@ from hyperspan.training.loss import ExpectedRates
 from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence
 
 DEFAULTS = Config()
+LEAST_SET_ASIDE = 400
+"""The sentences with mentions that dev needs for a half of it to be set aside."""
+FEW_DOCUMENTS = 20
+"""If dev has fewer documents, every other sentence is set aside, and otherwise every other document."""
 LONGEST = 150
 """The maximum length of unlabelled sentences in words; longer ones are mostly tables and lists."""
 
@@ -39,12 +43,22 @@ class TrainingData:
     """The training sentences."""
     dev: Sequence[Sentence]
     """The dev sentences; empty for none."""
+    set_aside: Sequence[Sequence[Sentence]] = ()
+    """The documents, or single sentences, of the dev corpora that choose nothing of the model."""
 
 
-def read_data(config: Config, problems: Problems) -> TrainingData:
-    """Read the sentences of the corpora of a configuration."""
-    train = [sentence for text in read_train(config, problems) for sentence in text]
-    return TrainingData(train, read_dev(config, problems))
+def read_data(config: Config, problems: Problems, *, set_aside: bool = False) -> TrainingData:
+    """Read the sentences of the corpora of a configuration; with `set_aside`, half of a dev set that is large enough is
+    set aside."""
+    train, dev = _flat(read_train(config, problems)), _read_dev(config, problems)
+    if not set_aside or sum(bool(one.mentions) for text in dev for one in text) < LEAST_SET_ASIDE:
+        return TrainingData(train, _flat(dev))
+    parts = dev if len(dev) >= FEW_DOCUMENTS else [[sentence] for sentence in _flat(dev)]
+    return TrainingData(train, _flat(parts[::2]), parts[1::2])
+
+
+def _flat(texts: Iterable[Sequence[Sentence]]) -> list[Sentence]:
+    return [sentence for text in texts for sentence in text]
 
 
 def read_train(config: Config, problems: Problems | None = None) -> list[list[Sentence]]:
@@ -58,11 +72,16 @@ def read_train(config: Config, problems: Problems | None = None) -> list[list[Se
 
 def read_dev(config: Config, problems: Problems | None = None) -> list[Sentence]:
     """Read the dev sentences, each with the labels that its corpus annotates, if corpora differ in that."""
+    return _flat(_read_dev(config, problems))
+
+
+def _read_dev(config: Config, problems: Problems | None = None) -> list[list[Sentence]]:
+    """The sentences of each document of the dev corpora."""
     found: list[list[Sentence]] = []
     for corpus in config.data.dev_corpora:
         documents = list(read_texts(corpus, config, problems, gold_known=False))
         found += _annotated(documents, corpus) if config.data.is_listed else documents
-    return [sentence for text in found for sentence in text]
+    return found
 
 
 def read_as_annotated(

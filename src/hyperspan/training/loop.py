@@ -54,6 +54,8 @@ class Run:
     unlabelled: Unlabelled = NO_TEXT
     learnt: LearntParameters = NOTHING_LEARNT
     """The parameters that come from a trained model."""
+    set_aside: Sequence[Sequence[Sentence]] = ()
+    """The documents of dev that choose nothing of the model."""
 
     @property
     def model(self) -> Model:

@@ -15,7 +15,8 @@ from hyperspan.errors import CardWarning, InputError, counted
 from hyperspan.files import Target
 from hyperspan.nn import Model
 from hyperspan.runtime.cards import CARD, HEADINGS, Figures, ModelCard
-from hyperspan.runtime.options import name_labels, shown_labels
+from hyperspan.runtime.guarantees import Guarantees
+from hyperspan.runtime.options import ANY_LABEL, name_labels, shown_labels
 from hyperspan.text.profile import TextProfile
 from hyperspan.training.settings import CorpusFacts
 from hyperspan.types import Sentence
@@ -32,6 +33,8 @@ class RunFacts:
     dev: Sequence[Sentence]
     seconds: float
     """The duration of all epochs."""
+    guarantees: Guarantees | None = None
+    """What the model can promise; None if it was not measured."""
 
 
 def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> None:
@@ -47,7 +50,8 @@ def write_cards(model: Model, folder: Path, facts: RunFacts, *, force: bool) -> 
         warnings.warn(f"{error}; it stays as it is", CardWarning, stacklevel=2)
     else:
         train, held_out = ((" ".join(sentence.tokens) for sentence in part) for part in (facts.train, facts.dev))
-        replace(card, profile=TextProfile.of(train, held_out).to_table()).write(folder)
+        promised = {} if facts.guarantees is None else facts.guarantees.to_table()
+        replace(card, profile=TextProfile.of(train, held_out).to_table(), guarantees=promised).write(folder)
     if force or not (folder / "README.md").exists():
         with Target(str(folder / "README.md"), force=True).open() as file:
             file.write(readme(model, facts))
@@ -80,7 +84,7 @@ def _sections(model: Model, facts: RunFacts) -> tuple[str, ...]:
         "which licences; choose a licence for the model.",
         evaluation,
         "Say where it fails, and whom or what the texts do not speak of.",
-        f"{_calibration(model, facts)} `hyperspan evaluate` measures calibration.",
+        f"{_calibration(model, facts)} `hyperspan evaluate` measures calibration. {_guarantees(facts)}",
         f"{facts.seconds:,.0f} seconds on {_machine(model.device)}, without the runs before it. Times the watts of the machine, that is "
         "the energy.",
         f"`hyperspan train config.toml`, with the data and seed {config.training.seed}; hyperspan {__version__}, torch {torch.__version__}.",
@@ -106,6 +110,17 @@ def _calibration(model: Model, facts: RunFacts) -> str:
     shared = len({*given.temperatures.values()}) == len({*given.biases.values()}) == 1
     chosen = "One temperature and one bias for all labels" if shared else "A temperature and a bias for each label"
     return f"{chosen} were chosen on the {mentions} of dev (`calibration` in `config.toml`)."
+
+
+def _guarantees(facts: RunFacts) -> str:
+    """From what promises of recall and precision were measured."""
+    if facts.guarantees is None:
+        return "It makes no promises of recall and precision: `hyperspan model calibrate` measures them on other data."
+    every = facts.guarantees.curves[ANY_LABEL]
+    return (
+        f"What it can promise of recall and precision was measured on {facts.guarantees.data}, "
+        f"{counted(every.units, facts.guarantees.unit)} with mentions that chose nothing else."
+    )
 
 
 def _details(model: Model) -> str:

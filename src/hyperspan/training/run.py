@@ -6,7 +6,7 @@ import errno
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ from hyperspan.training.events import (
     read_log,
     require_tensorboard,
 )
+from hyperspan.training.guarantees import measure_set_aside
 from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores, mention_counts
 from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.model_card import RunFacts, write_cards
@@ -96,6 +97,7 @@ def train(
     tensorboard: bool = False,
     data: TrainingData | None = None,
     small: bool = True,
+    set_aside: bool = True,
 ) -> TrainingResult:
     """Train a model, keep the checkpoint with the best dev F1, and write it to a folder.
 
@@ -108,6 +110,8 @@ def train(
     - `data`: the training sentences, if you have them in memory. Default: read the corpora of the configuration.
     - `small`: leave a small folder: numbers of two bytes, one for word vectors, and no checkpoint. If not, numbers have
       four bytes, and `resume` can train a finished run for more epochs.
+    - `set_aside`: set half of the dev corpora aside, if 400 sentences or more have mentions, to measure what the model
+      can promise (`recall` and `precision` of :class:`hyperspan.Annotator`). It chooses nothing of the model.
     - `listeners`: receive all training events. `tensorboard` also writes logs for TensorBoard.
 
     >>> import tempfile
@@ -137,7 +141,7 @@ def train(
         if place.type == "cuda":
             torch.set_float32_matmul_precision("high")
         check_start_stays(config, folder)
-        prepared = prepare(config, data, place, listeners)
+        prepared = prepare(config, data, place, listeners, set_aside=set_aside)
         with while_there_is_room(folder):
             trainer = Trainer(prepared, folder, listeners)
             if resume:
@@ -206,13 +210,15 @@ def prepare(
     data: TrainingData | None = None,
     place: torch.device | str = "cpu",
     listeners: Sequence[Listener] = (),
+    *,
+    set_aside: bool = False,
 ) -> Run:
     """Read the data of a configuration, complete its settings, and make the model and the loss of a run.
 
-    The listeners receive the chosen settings, and what is surprising in the data.
+    The listeners receive the chosen settings, and what is surprising in the data. `set_aside` is that of :func:`train`.
     """
     problems = Problems()
-    config, data = _read(config, data, problems)
+    config, data = _read(config, data, problems, set_aside)
     config = _completed(config, data.train, listeners)
     new = begin(config, data.train, place)
     check_lengths(new.model, new.train)
@@ -220,15 +226,17 @@ def prepare(
     loss, unlabelled = TrainingLoss(new.model, new.teachers, rates), read_unlabelled(config, problems)
     for text in _notes(new, data, problems):
         _emit(DataNote(text), listeners)
-    return Run(loss, new.train, data.dev, unlabelled, new.learnt)
+    return Run(loss, new.train, data.dev, unlabelled, new.learnt, data.set_aside)
 
 
-def _read(config: Config, data: TrainingData | None, problems: Problems) -> tuple[Config, TrainingData]:
+def _read(
+    config: Config, data: TrainingData | None, problems: Problems, set_aside: bool
+) -> tuple[Config, TrainingData]:
     """The sentences of a run, from which its model can learn, and the configuration with which they were read."""
     from_corpora = data is None
     if from_corpora:
         config = as_text_is_read(config)
-    data = data or read_data(config, problems)
+    data = data or read_data(config, problems, set_aside=set_aside)
     train, dev = _teaching(data.train, config, problems), data.dev
     if dev:
         config = untuned(config)
@@ -237,7 +245,7 @@ def _read(config: Config, data: TrainingData | None, problems: Problems) -> tupl
     check_annotated(config, train)
     if from_corpora:
         check_declared(config, train)
-    return config.with_values(config.values(["model.tokenizer"])), TrainingData(train, dev)  # which has cut the text
+    return config.with_values(config.values(["model.tokenizer"])), replace(data, train=train)  # which has cut the text
 
 
 def _completed(config: Config, train: Sequence[Sentence], listeners: Sequence[Listener]) -> Config:
@@ -259,6 +267,8 @@ def _notes(new: Beginning, data: TrainingData, problems: Problems) -> Iterator[s
     distinct = len({id(sentence) for sentence in data.train})
     if distinct < len(data.train):
         yield f"{counted(distinct, 'sentence')}, some more than once: an epoch reads {len(data.train):,}"
+    if count := sum(map(len, data.set_aside)):
+        yield f"half of dev, {counted(count, 'sentence')}, is set aside to measure what the model can promise (--recall)"
     yield from new.notes
     yield from offset_notes(problems, new.train, data.dev)
     yield from data_notes(new.model, new.train, data.dev)
@@ -308,7 +318,9 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool, small: bool) -
         save_config(model.config, folder)
         adviser.finish(scores, _train_f1(model, trainer.given.train, len(dev)) if best < GOOD else None)
     seconds = sum(event["seconds"] for event in read_log(folder / LOG) if event["event"] == "epoch")
-    facts = RunFacts(best, trainer.best_epoch, trainer.given.train, dev, seconds)
+    name = ", ".join(Path(corpus.path).name for corpus in model.config.data.dev_corpora)
+    promised = measure_set_aside(model, trainer.given.set_aside, f"half of {name}")
+    facts = RunFacts(best, trainer.best_epoch, trainer.given.train, dev, seconds, promised)
     write_cards(model, folder, facts, force=force)
     if small:
         (folder / CHECKPOINT).unlink()
