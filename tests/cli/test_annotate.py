@@ -21,7 +21,6 @@ from tests.support.coordination import LEFT, ROD
 from tests.support.coordination import TEXT as COORDINATED
 from tests.support.models import TEXT, small_model
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -71,7 +70,7 @@ def test_a_text_file_is_one_document_with_offsets_of_the_whole_file(small_folder
 
 def test_standard_input_is_text_or_documents(small_folder: Path) -> None:
     named, unnamed = (
-        in_a_process("annotate", *dash, "-m", small_folder, "-f", "jsonl", stdin=TEXT) for dash in (["-"], [])
+        hyperspan("annotate", *dash, "-m", small_folder, "-f", "jsonl", stdin=TEXT) for dash in (["-"], [])
     )
     assert named.stdout == unnamed.stdout and json.loads(named.stdout)["text"] == TEXT
     again = hyperspan("annotate", "-m", small_folder, "-f", "jsonl", stdin=named.stdout)

@@ -11,7 +11,7 @@ from hyperspan import load
 from hyperspan.config import Config
 from hyperspan.runtime.cards import Figures, ModelCard
 from hyperspan.runtime.folders import PRETRAINED
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 DEV = """\
 c-Rel binds the IL-2 promoter in Jurkat T cells .

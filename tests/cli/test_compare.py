@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 def test_a_better_system(files: dict[str, str]) -> None:
     arguments = ["compare", files["half"], files["all"], "--gold", files["gold"]]
-    result = in_a_process(*arguments, "--json")
+    result = hyperspan(*arguments, "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["recall"]["difference"] == 0.5 and found["precision"]["difference"] == 0

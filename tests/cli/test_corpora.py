@@ -16,7 +16,6 @@ from hyperspan.cli.options import ReadingGroup, ReportingGroup
 from hyperspan.corpora import write_corpus
 from hyperspan.types import Sentence
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 SAMPLE = """\
 The head of the Oz bank left .
@@ -48,7 +47,7 @@ def test_convert_there_and_back(sample: Path, tmp_path: Path) -> None:
 
 
 def test_streams(sample: Path) -> None:
-    first = in_a_process("convert", "-", "-", "--format", "jsonl", stdin=SAMPLE)
+    first = hyperspan("convert", "-", "-", "--format", "jsonl", stdin=SAMPLE)
     assert first.returncode == 0 and len(first.stdout.splitlines()) == 2
     assert json.loads(first.stdout.splitlines()[0])["text"] == "The head of the Oz bank left ."
     second = hyperspan("convert", "-", "-", "--format", "columns", stdin=first.stdout)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 MENTIONS = ["--mention", "0:3:PER", "--mention", "0:4:PER", "--mention", "1:2:ORG"]
 SENTENCE = "Israeli UN Ambassador Danny"
@@ -46,7 +45,7 @@ def test_draws_discontinuous_mentions_in_their_structure_alone() -> None:
 
 
 def test_reads_standard_input_and_writes_standard_output() -> None:
-    result = in_a_process("draw", "-", *MENTIONS, stdin=SENTENCE)
+    result = hyperspan("draw", "-", *MENTIONS, stdin=SENTENCE)
     assert result.returncode == 0 and result.stderr == ""
     assert result.stdout == hyperspan("draw", SENTENCE, *MENTIONS).stdout
 

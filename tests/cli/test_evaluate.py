@@ -11,7 +11,6 @@ from attrs import evolve
 from hyperspan.config import Config
 from hyperspan.corpora.formats import read_corpus, write_corpus
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 GOLD = """\
 The head of the Oz bank left .
@@ -36,7 +35,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_predictions_as_json(files: tuple[str, str]) -> None:
-    result = in_a_process("evaluate", files[1], "--predictions", files[0], "--json")
+    result = hyperspan("evaluate", files[1], "--predictions", files[0], "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["micro"] == {

@@ -11,7 +11,7 @@ import pytest
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn.validation import validate
-from tests.support.process import call, hyperspan
+from tests.support.process import call
 from tests.support.runs import train
 
 CONFIG = """\
@@ -41,17 +41,17 @@ tune_mention_bias = true
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("explain")
     (folder / "crf.toml").write_text(CONFIG, encoding="utf-8")
-    trained = hyperspan("train", str(folder / "crf.toml"), "-o", str(folder / "model"))
+    trained = call("train", str(folder / "crf.toml"), "-o", str(folder / "model"))
     assert trained.returncode == 0, trained.stderr
     assert "mentions are ignored in training" in trained.stderr
     return str(folder / "model")
 
 
 def test_explain_lists_the_features_with_the_largest_weights(model: str) -> None:
-    shown = hyperspan("model", "weights", "-m", model, "--labels", "PER", "--top", "3")
+    shown = call("model", "weights", "-m", model, "--labels", "PER", "--top", "3")
     assert shown.returncode == 0, shown.stderr
     assert "PER" in shown.stdout and "is alone" in shown.stdout and "GPE" not in shown.stdout
-    rows = json.loads(hyperspan("model", "weights", "-m", model, "--top", "2", "--json").stdout)
+    rows = json.loads(call("model", "weights", "-m", model, "--top", "2", "--json").stdout)
     assert {row["label"] for row in rows} == {"FAC", "GPE", "LOC", "ORG", "PER", "VEH"}
     assert {row["role"] for row in rows} == {"begins", "is inside", "ends", "is alone"}
     by_role = [row for row in rows if (row["label"], row["role"]) == ("PER", "begins")]
@@ -68,7 +68,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     config = config.replace("[handcrafted]", '[handcrafted]\nwords = "words bag"')
     (tmp_path / "crf.toml").write_text(config, encoding="utf-8")
     train(tmp_path / "crf.toml", tmp_path / "model", device="cpu")
-    shown = hyperspan("model", "weights", "-m", str(tmp_path / "model"), "--top", "40")
+    shown = call("model", "weights", "-m", str(tmp_path / "model"), "--top", "40")
     assert shown.returncode == 0 and "word[near] [/red]" in shown.stdout and "word[0] [bold]" in shown.stdout
     assert "none overlapping" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
@@ -106,10 +106,10 @@ def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> 
         path.write_text(changed, encoding="utf-8")
         with pytest.raises(InputError, match=re.escape(message)):
             validate(Config.read(path))
-    refused = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
+    refused = call("train", str(path), "-o", str(tmp_path / "model"))
     assert refused.returncode == 2 and "handcrafted.clusters" in refused.stderr
     path.write_text(
         CONFIG.replace('"linear-chain"', '"cascaded"') + '[cascaded]\norder = "PER GPE"\n', encoding="utf-8"
     )
-    result = hyperspan("train", str(path), "-o", str(tmp_path / "model"))
+    result = call("train", str(path), "-o", str(tmp_path / "model"))
     assert result.returncode == 2 and "cascaded.order" in result.stderr, result.stderr

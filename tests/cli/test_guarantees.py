@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hyperspan import Document, Mention, load, write_corpus
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 WORDS = "At least 90% of mentions of protein are found, expected; calibrated on 60 sentences of gold.jsonl".replace(
     "At", "at"

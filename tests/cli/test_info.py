@@ -15,13 +15,13 @@ from hyperspan import __version__
 from hyperspan.errors import EXTRAS
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.runtime.folders import DEFAULT_MODEL, PRETRAINED
-from tests.support.process import call, hyperspan
+from tests.support.process import call
 
 NAMES = ("craft", "english", "genia", "litbank")
 
 
 def test_info_says_what_runs_and_what_is_installed() -> None:
-    shown = hyperspan("info")
+    shown = call("info")
     assert shown.returncode == 0 and not shown.stderr
     for word in (f"hyperspan {__version__}", "kernels", "word_lstm", "genia", "protein", "transformers"):
         assert word in shown.stdout
@@ -37,7 +37,7 @@ def test_files_that_a_configuration_misses_are_named_at_once(tmp_path: Path) -> 
 
 
 def test_info_as_json() -> None:
-    found = json.loads(hyperspan("info", "--json").stdout)
+    found = json.loads(call("info", "--json").stdout)
     assert list(found) == ["version", "python", "torch", "kernels", "extras", "models"]
     assert found["kernels"]["devices"]["cpu"]["argmax"]["runs"] in ("c", "reference")
     assert {model["name"] for model in found["models"]} == set(NAMES)
@@ -47,7 +47,7 @@ def test_info_as_json() -> None:
 
 def test_info_survives_a_wrong_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYPERSPAN_KERNELS", "quick")
-    shown = hyperspan("info")
+    shown = call("info")
     assert shown.returncode == 0 and "HYPERSPAN_KERNELS is 'quick'" in shown.stdout
 
 
@@ -59,7 +59,7 @@ def test_info_knows_every_extra() -> None:
 
 
 def test_info_says_what_the_labels_of_models_mean() -> None:
-    shown = hyperspan("info", *NAMES)
+    shown = call("info", *NAMES)
     assert shown.returncode == 0 and not shown.stderr
     assert f"{DEFAULT_MODEL} *" in shown.stdout and shown.stdout.count(" *") == 1
     for name in NAMES:
@@ -72,7 +72,7 @@ def test_info_says_what_the_labels_of_models_mean() -> None:
 
 
 def test_info_of_models_as_json() -> None:
-    found = {entry["name"]: entry for entry in json.loads(hyperspan("info", *NAMES, "--json").stdout)}
+    found = {entry["name"]: entry for entry in json.loads(call("info", *NAMES, "--json").stdout)}
     assert list(found) == list(NAMES)
     assert [name for name, entry in found.items() if entry["default"]] == [DEFAULT_MODEL]
     assert all(
@@ -86,7 +86,7 @@ def test_info_shows_folders_without_a_card_and_refuses_what_is_no_model(tmp_path
     for name in ("config.toml", "words.txt", "model.safetensors"):
         shutil.copy(PRETRAINED / "genia" / name, mine)
     (mine / "vocabulary.json").write_text(json.dumps({"labels": ["[red]odd\x1b[0m", "plain"]}))
-    shown = hyperspan("info", "mine", cwd=tmp_path)
+    shown = call("info", "mine", cwd=tmp_path)
     assert shown.returncode == 0 and "\x1b" not in shown.stdout
     assert all(text in shown.stdout for text in ("mine", "[red]odd", "plain", "F1 unknown", "licence unknown"))
     (mine / "card.toml").write_text("title = 3")

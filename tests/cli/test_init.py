@@ -18,7 +18,6 @@ from hyperspan.toml import read_toml
 from hyperspan.training.settings import CorpusFacts, complete
 from hyperspan.types import Document
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "src/hyperspan/corpora/examples"
@@ -58,7 +57,7 @@ def test_init_writes_what_training_will_choose(name: str, tmp_path: Path) -> Non
 
 def test_init_prints_what_the_docs_show(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    result = in_a_process("init", "--example", cwd=tmp_path)
+    result = hyperspan("init", "--example", cwd=tmp_path)
     [printed] = re.findall(r"^\$ hyperspan init --example\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert [line.rstrip() for line in result.stderr.splitlines()] == printed.splitlines()
 

@@ -20,7 +20,7 @@ from hyperspan.nn import save_model
 from hyperspan.types import Mention
 from tests.serve.running import until
 from tests.support.models import small_model
-from tests.support.process import Served, hyperspan
+from tests.support.process import Served, call
 
 TEXT = "Ada left the zoo of Oz. The keeper of the zoo saw Ada. Nobody slept. Oz saw the keeper. Ada fed Oz. Ada slept."
 
@@ -79,7 +79,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
 
     ann = closing.enter_context(Labelling(folder, "-o", "ann.jsonl", "--annotator", "ann"))
     assert ann.client.get("items/0.0").json()["note"] == notes[-1]["note"]
-    second = hyperspan("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
+    second = call("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
     assert second.returncode == 2 and "another process labels into ann.jsonl already" in second.stderr
     bob = open_desk(str(folder / "small"), [TEXT], LabellingSettings(folder / "bob.jsonl", "bob", by="order"))
     for item in ("0.0", "0.1"):
@@ -89,10 +89,10 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
         ann.decide(item, "complete")
     bob.close()
     assert ann.end(signal.SIGTERM)[0] == 0
-    found = hyperspan("compare", "ann.jsonl", "bob.jsonl", "--json", cwd=folder)
+    found = call("compare", "ann.jsonl", "bob.jsonl", "--json", cwd=folder)
     assert '"finished": 2' in found.stdout and '"only_a": 1' in found.stdout, found.stderr
     (folder / "a.txt").write_text(TEXT + " More.", encoding="utf-8")
-    other = hyperspan("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
+    other = call("label", "a.txt", "-m", "small", "-o", "ann.jsonl", "--no-browser", cwd=folder)
     assert other.returncode == 2 and "was labelled on other texts than those given now" in other.stderr
 
 

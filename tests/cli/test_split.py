@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 EXAMPLES = Path(__file__).parents[2] / "src/hyperspan/corpora/examples"
 FRACTIONS = ("--fractions", "80/10/10")
@@ -21,7 +20,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_convert_splits_into_a_folder(corpus: Path, tmp_path: Path) -> None:
-    result = in_a_process("convert", "mine.data", "mine-split", *FRACTIONS, cwd=tmp_path)
+    result = hyperspan("convert", "mine.data", "mine-split", *FRACTIONS, cwd=tmp_path)
     assert result.returncode == 0 and result.stdout == "", result.stderr
     lines = [line.split() for line in result.stderr.splitlines()]
     assert lines[0] == ["train", "dev", "test", "all"] and lines[2] == ["sentences", "19", "2", "3", "24"]

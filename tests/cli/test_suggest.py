@@ -8,7 +8,6 @@ from pathlib import Path
 from hyperspan.corpora import read_corpus, write_corpus
 from hyperspan.types import Document
 from tests.support.process import call as hyperspan
-from tests.support.process import hyperspan as in_a_process
 
 TEXT = "IL-2 binds c-Rel in Jurkat T cells.\n\nThe weather was fine.\n\nNF-kappa B p50 is a protein."
 
@@ -29,7 +28,7 @@ def test_suggest_writes_a_corpus_of_drafts(tmp_path: Path) -> None:
 
 
 def test_suggest_reads_standard_input_within_a_budget(tmp_path: Path) -> None:
-    result = in_a_process("suggest", "-m", "genia", "--budget-words", "10", "--by", "entropy", stdin=TEXT)
+    result = hyperspan("suggest", "-m", "genia", "--budget-words", "10", "--by", "entropy", stdin=TEXT)
     records = [json.loads(line) for line in result.stdout.splitlines()]
     assert records and sum(len(record["sentences"][0]["tokens"]) for record in records) <= 10
     write_corpus([Document("Ada left.", id="a"), Document("Oz slept.", id="b")], tmp_path / "two.jsonl")

@@ -18,7 +18,7 @@ from hyperspan.corpora.formats import FORMATS, WRITERS
 from hyperspan.errors import CorpusError, LossError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 TEXT = "Syria left. Good."
 DOCCANO = json.dumps({"text": TEXT, "label": [[0, 6, "L"], [0, 5, "L"]]})

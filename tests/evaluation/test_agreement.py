@@ -13,7 +13,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
 from hyperspan.evaluation.agreement import PairCounts, agreement, kappa
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Mention, Sentence
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 WORDS = tuple("abcdef")
 

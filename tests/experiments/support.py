@@ -11,7 +11,6 @@ from subprocess import CompletedProcess
 
 import numpy as np
 
-from experiments import result as results
 from experiments.cli import run_command
 from experiments.figures.__main__ import draw
 from experiments.paper import __main__ as of_paper
@@ -19,7 +18,7 @@ from experiments.result import Result
 from experiments.study.__main__ import make_app
 from hyperspan.cli import run_app
 from hyperspan.evaluation.intervals import measures
-from tests.support.process import call, called
+from tests.support.process import call
 
 HARBOUR = Path("src/hyperspan/corpora/examples/harbour.data")
 SMALL = {
@@ -54,16 +53,6 @@ def study(*arguments: str) -> CompletedProcess[str]:
 def figures(*arguments: str) -> CompletedProcess[str]:
     """What `python -m experiments.figures` answers in this process."""
     return call(*arguments, main=_figures)
-
-
-def reproduce(*arguments: str) -> CompletedProcess[str]:
-    """What `python -m experiments.paper` answers in a process of its own, where no results are recorded."""
-    return called(_reproduce, arguments)
-
-
-def _reproduce(arguments: tuple[str, ...]) -> None:
-    results.RECORDED = Path("nowhere")
-    _paper(arguments)
 
 
 def _paper(arguments: tuple[str, ...]) -> None:

@@ -18,6 +18,8 @@ from experiments.golden.entries import Entry, differences
 from experiments.golden.names import KINDS, bundled_models
 from tests.support.process import called
 
+pytestmark = pytest.mark.xdist_group("forked")  # one worker imports what such processes need
+
 
 def golden(*arguments: str) -> CompletedProcess[str]:
     """What `python -m experiments.golden` answers in a process of its own."""

@@ -175,6 +175,7 @@ def test_speed_ratio_measures_both_checkouts(tmp_path: Path) -> None:
     assert all(values[clock] > 0 for values in (one, other) for clock in ("wall", "cpu"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [f"annotate with {MODELS[1]}", "bulk", "training, c = 6"])
 def test_speed_ratio_counts_the_words_of_both_checkouts_alike(name: str, tmp_path: Path) -> None:
     material(tmp_path, words=200, training_sentences=8)

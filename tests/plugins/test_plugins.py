@@ -16,6 +16,7 @@ from hyperspan.nn import ENCODERS, MODELS, load_model
 from tests.support.models import HARBOUR
 from tests.support.process import called, hyperspan
 
+pytestmark = pytest.mark.xdist_group("forked")  # one worker imports what such processes need
 HERE = Path(__file__).parent
 ZOO = (HERE / "zoo",)
 BROKEN = (HERE / "broken", *ZOO)

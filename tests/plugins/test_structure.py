@@ -18,6 +18,7 @@ from tests.plugins.cases_not_inside import Leaf, Rest, leaves_of, not_inside_hyp
 from tests.plugins.test_plugins import ZOO, train_in_python
 from tests.support.process import called
 
+pytestmark = pytest.mark.xdist_group("forked")  # one worker imports what such processes need
 STRUCTURE = Path(__file__).parent / "zoo" / "hyperspan_not_inside.py"
 
 

@@ -12,7 +12,7 @@ from hyperspan.runtime.tensors import read_tensors
 from hyperspan.training import run
 from hyperspan.training.loop import CHECKPOINT
 from tests.support.models import HARBOUR
-from tests.support.process import hyperspan
+from tests.support.process import call
 
 train = functools.partial(run.train, small=False)
 """Training that leaves what more epochs need."""
@@ -47,8 +47,8 @@ weight_decay = 0.001
 
 
 def train_command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command, in a process."""
-    return hyperspan("train", *map(str, arguments), "--device", "cpu")
+    """The command, in this process."""
+    return call("train", *arguments, "--device", "cpu")
 
 
 def same_result(one: Path, other: Path) -> bool:

@@ -28,7 +28,7 @@ from hyperspan.training.forecast import fit, forecast
 from hyperspan.training.run import train
 from tests.support import runs
 from tests.support.models import HARBOUR
-from tests.support.process import call, hyperspan
+from tests.support.process import call
 
 PLAIN = [
     *("words.vectors=", "words.dimension=8", "characters.encoder=none"),
@@ -68,7 +68,7 @@ def test_a_killed_curve_goes_on_where_it_was(config: Path, tmp_path: Path) -> No
     process.wait(60)
     assert [run.size for run in read_runs(killed)] == [6]
 
-    done = hyperspan(*map(str, given), "--keep")
+    done = call(*map(str, given), "--keep")
     assert done.returncode == 0, done.stderr
     assert "6 sentences, seed 1" not in done.stderr and "12 sentences, seed 1 (1 of 2): dev F1" in done.stderr
     assert "(2 of 2)" in done.stderr and "F1 on dev by the size of the training corpus" in done.stdout
@@ -189,7 +189,7 @@ def test_without_matplotlib_the_table_still_comes(
 
 
 def test_wrong_numbers_are_one_sentence(config: Path) -> None:
-    done = hyperspan("curve", str(config), "--sizes", "ten,20")
+    done = call("curve", str(config), "--sizes", "ten,20")
     assert done.returncode == 2 and "is not a list of whole numbers" in done.stderr and "Traceback" not in done.stderr
 
 

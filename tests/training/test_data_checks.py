@@ -20,7 +20,7 @@ from hyperspan.nn import new_model
 from hyperspan.training.advice import check_data, data_notes, offset_notes
 from hyperspan.training.data import read_sentences
 from hyperspan.types import Mention, Sentence
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 
 SMALL = ["words.dimension=4", "encoder.hidden=4", "encoder.span_hidden=4"]
 

@@ -1,4 +1,4 @@
-"""Training as a user drives it: in a process of its own that is stopped, killed, and resumed."""
+"""Training as a user drives it: stopped, killed, and resumed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hyperspan.nn.validation import validate
 from hyperspan.training.events import SettingsChosen, TrainingEvent, read_log
 from hyperspan.training.settings import LARGE, MOST_TO_START, SAME_SCORES, SMALL, START, CorpusFacts, complete
 from tests.support.models import HARBOUR
-from tests.support.process import hyperspan
+from tests.support.process import call as hyperspan
 from tests.support.runs import train
 
 NEED_VECTORS = {kind for kind, model in MODELS.built_in.items() if model.abilities.vectors}

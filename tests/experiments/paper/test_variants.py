@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -113,8 +114,8 @@ def test_a_model_that_decodes_otherwise(tmp_path: Path, row: str, changed: str |
     with torch.inference_mode():
         before, after = (model(model.collate([Sentence(words)])).tensors() for model in (trained, other))
     for name, scores in after.items():
-        as_before = before[name][:, :, : scores.shape[2]] if scores.dim() == 4 else before[name]
-        assert as_before.any() and torch.equal(scores, torch.zeros_like(scores) if name == changed else as_before)
+        as_before = before[name][:, :, : scores.shape[2]] if scores.ndim == 4 else before[name]
+        assert as_before.any() and np.array_equal(scores, np.zeros_like(scores) if name == changed else as_before)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_what_a_row_learns_from(
         assert [{mention.span for mention in sentence.mentions} for sentence in sentences] == expected
 
 
-@pytest.mark.parametrize("row", ["paper-6-cut", "paper-6-narrow", "paper-6-ignored", "paper-n-decoded-6"])
+@pytest.mark.parametrize("row", ["paper-6-cut", "paper-6-ignored", "paper-n-decoded-6"])
 def test_a_row_is_trained_and_scored(tmp_path: Path, row: str) -> None:
     sets = [f"{name}={value}" for name, value in SMALL.items()]
     found = run_row(row, "genia", 2, tmp_path, "cpu", data_dir=make_corpus(tmp_path / "data"), overrides=sets)

@@ -98,6 +98,7 @@ def test_pretraining_resumes_to_the_same_bits(tiny_encoder: Path, tmp_path: Path
     assert [step for step, _ in resumed.losses] == list(range(1, resumed.step + 1))
 
 
+@pytest.mark.xdist_group("forked")
 def test_pretrain_saves_on_ctrl_c_and_goes_on_from_there(
     tiny_encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

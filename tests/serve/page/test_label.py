@@ -65,15 +65,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Labelling
         process.end(signal.SIGINT)
 
 
-def test_page_shows_the_first_sentence_if_its_address_is_damaged(tmp_path: Path, window: Opened) -> None:
-    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
-    labelling = Labelling(tmp_path / "corrected.jsonl", str(tmp_path / "text.txt"), "-m", "genia", "--by", "order")
-    try:
-        page = window(f"{labelling.link}#50%")
-        expect(page.locator("#where")).to_contain_text("Sentence 1 of")
-        assert page.url.endswith("#0.0")
-    finally:
-        labelling.end(signal.SIGINT)
+def test_page_shows_the_first_sentence_if_its_address_is_damaged(started: list[Labelling], window: Opened) -> None:
+    page = window(f"{started[0].link}#50%")
+    expect(page.locator("#where")).to_contain_text("Sentence 1 of")
+    assert page.url.endswith("#0.0")
 
 
 def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Opened) -> None:
