@@ -265,11 +265,6 @@ def test_built_in_options_have_what_toml_can_hold(kind: str) -> None:
     check_section(OPTIONS[kind])
 
 
-def test_an_override_of_a_plugin_that_is_missing_says_so() -> None:
-    with pytest.raises(InputError, match="no section count; count is a kind of a plug-in that is not installed"):
-        Config().override(["encoder.kind=count", "count.rate=2"])
-
-
 def test_a_configuration_with_a_section_of_a_kind_is_read_without_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

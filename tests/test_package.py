@@ -60,6 +60,7 @@ from hyperspan.cli.evaluate import evaluate
 from hyperspan.cli.grouping import grouped
 grouped(evaluate)(data=[sys.argv[1]], predictions=sys.argv[1])
 hyperspan.Document("zoo")._repr_html_()
+importlib.import_module("hyperspan.nn.vectors").read_vectors("bundled")
 print(hyperspan.load("genia")("IL-2 binds.").mentions, hyperspan.draw_hypergraph(["IL-2"], [hyperspan.Mention(0, 1, 'X')])[:4])
 try:
     hyperspan.train

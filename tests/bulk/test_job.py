@@ -448,16 +448,6 @@ def test_what_cannot_be_read_does_not_stop_the_rest(corpus: Path, tmp_path: Path
     assert (summary.documents, summary.rejected) == (20, 2)
     assert "cannot be unpacked" in lines_in(tmp_path / "out/rejected")[0]["reason"]
 
-    gone = corpus / "a1.txt"
-    gone.write_text("Ada")
-
-    def take_away(progress: Progress) -> None:
-        gone.unlink(missing_ok=True)
-
-    with pytest.raises(JobError, match=r"a1\.txt cannot be read .*; 6 of 7 shards are finished and kept"):
-        annotate_files([corpus], tmp_path / "again", shard_records=4, on_progress=take_away)
-    assert len(texts_in(tmp_path / "again")) == 20
-
 
 def test_notes_that_are_damaged_are_done_again(corpus: Path, tmp_path: Path, fake: FakeAnnotator) -> None:
     with pytest.raises(KeyboardInterrupt):

@@ -311,21 +311,22 @@ def test_a_worker_whose_parent_goes_while_it_loads_leaves_quietly(tmp_path: Path
         assert worker.stderr.read() == b""
 
 
+NO_ROOM = """
+import hyperspan.bulk.processes as own
+def load(*_): raise MemoryError("no room")
+own._load = load
+main(tasks)"""
+
+
+@pytest.mark.parametrize(
+    ("instead", "said"), [("sys.exit(3)", r"exit status 3\); .* 0 of 7 shards are finished"), (NO_ROOM, r"no room\)")]
+)
 def test_workers_that_cannot_start_are_told_of_in_a_sentence(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instead: str, said: str
 ) -> None:
-    monkeypatch.setattr(processes, "_CODE", "import sys; sys.exit(3)")
-    with pytest.raises(JobError, match=r"workers cannot start \(exit status 3\); .* 0 of 7 shards are finished"):
+    monkeypatch.setattr(processes, "_CODE", processes._CODE.replace("main(tasks)", instead))
+    with pytest.raises(JobError, match=rf"workers cannot start \({said}"):
         annotate_files(corpus, tmp_path / "out", workers=2, **OPTIONS)
-
-
-def test_a_model_that_a_worker_cannot_load_is_told_of(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing = "import hyperspan.bulk.processes as own\ndef load(*_): raise MemoryError('no room')\nown._load = load\nmain(tasks)"
-    monkeypatch.setattr(processes, "_CODE", processes._CODE.replace("main(tasks)", failing))
-    with pytest.raises(JobError, match=r"workers cannot start \(no room\)"):
-        annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
 
 
 def test_a_worker_without_its_parent_ends_at_once_only_in_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:

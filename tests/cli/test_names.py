@@ -105,8 +105,3 @@ def test_evaluate_says_that_a_corpus_marks_no_names(tmp_path: Path) -> None:
     noted = hyperspan("evaluate", str(tmp_path / "all.jsonl"), "-m", "english", "--names").stderr
     assert "the corpus marks no names (organization-name, person-name, place-name)" in noted
     assert "leave out --names" in noted
-
-
-def test_info_lists_the_labels_of_the_default(named_folder: Path) -> None:
-    shown = hyperspan("info", named_folder).stdout
-    assert "names alone: person, place" in shown and "person-name" not in shown

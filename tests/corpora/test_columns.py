@@ -24,6 +24,7 @@ from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
+from tests.corpora.test_contract import sentences
 from tests.support.data import ALL, data_path
 from tests.support.formats import read as read_as
 from tests.support.formats import written as written_as
@@ -41,30 +42,6 @@ read = partial(read_as, "columns", place="zoo.tsv")
 read_conll = partial(read_as, "conll2003", place="zoo.conll")
 written = partial(written_as, "columns")
 written_conll = partial(written_as, "conll2003")
-
-
-# Made documents. Tokens hold no tab or newline, are not -DOCSTART-, and do not count 1, 2, 3.
-tokens = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=5).filter(
-    lambda token: not token[0].isdigit()
-) | st.sampled_from(["O", "#", "# O", "B-PER", "-", "\r", "\u2028", "\xa0", " "])
-labels = st.sampled_from(["PER", "cell-line", "G#DNA", "two words", "O", "ORGpart"])
-
-
-@st.composite
-def sentences(draw: st.DrawFn) -> Sentence:
-    words = draw(st.lists(tokens, min_size=1, max_size=8))
-    mentions: list[Mention] = []
-    for _ in range(draw(st.integers(0, 6))):
-        start = draw(st.integers(0, len(words) - 1))
-        mentions.append(Mention(start, draw(st.integers(start + 1, len(words))), draw(labels)))
-    return Sentence(words, mentions)
-
-
-corpora = st.lists(st.lists(sentences(), min_size=1, max_size=3), min_size=1, max_size=4)
-
-
-def documents_of(corpus: list[list[Sentence]], **metadata: str) -> list[Document]:
-    return [document_of(parts, str(number), metadata) for number, parts in enumerate(corpus, start=1)]
 
 
 @pytest.mark.parametrize(
@@ -220,10 +197,14 @@ def test_too_few_layers_are_refused_or_lossy() -> None:
     assert b"the\tB-FAC\tB-ORG\tO\tO\n" in written(documents, layers=4)
 
 
-@given(corpora, st.integers(1, 3), st.sampled_from(["outermost", "innermost"]))
+@given(
+    st.lists(st.lists(sentences(), min_size=1, max_size=3), min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.sampled_from(["outermost", "innermost"]),
+)
 def test_lossy_writing_loses_only_what_is_counted(corpus: list[list[Sentence]], layers: int, lossy: Lossy) -> None:
     losses = Losses(lossy)
-    again = read(written(documents_of(corpus), losses, layers=layers))
+    again = read(written(map(document_of, corpus), losses, layers=layers))
     before = [part.mentions for parts in corpus for part in parts]
     after = [part.mentions for document in again for part in document.sentences]
     assert all(few <= many for few, many in zip(after, before, strict=True))

@@ -18,7 +18,6 @@ from hyperspan.corpora.formats import FORMATS, WRITERS
 from hyperspan.errors import CorpusError, LossError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
-from tests.support.process import call as hyperspan
 
 TEXT = "Syria left. Good."
 DOCCANO = json.dumps({"text": TEXT, "label": [[0, 6, "L"], [0, 5, "L"]]})
@@ -29,11 +28,6 @@ SAMPLES = {
     "jsonl": json.dumps({"text": TEXT, "mentions": [{"start": 0, "end": end, "label": "L"} for end in (6, 5)]}),
     "label-studio": json.dumps([{"text": TEXT, "label": REGIONS}]),
 }
-
-
-def skip_without_spacy(name: str) -> None:
-    if name == "docbin":
-        pytest.importorskip("spacy")
 
 
 @pytest.mark.parametrize(("name", "sample"), SAMPLES.items())
@@ -71,22 +65,31 @@ def test_docbin_trims_tokens_of_blanks(tmp_path: Path) -> None:
     assert problems.notes["mention listed twice read as one"] == 1
 
 
+BLANKS = [Mention(0, 6, "L"), Mention(0, 5, "L")]
+TOUCHING = [Mention(0, 10, "L", ((0, 5), (6, 10)))]
+
+
 @pytest.mark.parametrize("name", WRITERS)
-def test_writers_hold_mentions_that_differed_by_white_space(name: str, tmp_path: Path) -> None:
-    skip_without_spacy(name)
-    (tmp_path / "d.jsonl").write_text(DOCCANO, encoding="utf-8")
-    losses = write_corpus(read_corpus(tmp_path / "d.jsonl", "doccano"), tmp_path / "out", name)
-    assert (losses.written, losses.lost) == (1, {})
-    if FORMATS[name].reads:
-        assert sum(len(document.mentions) for document in read_corpus(tmp_path / "out", name)) == 1
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if name not in ("brat", "jsonl", "doccano", "label-studio")])
-def test_writers_count_documents_made_in_python_the_same(name: str, tmp_path: Path) -> None:
-    skip_without_spacy(name)
-    document = Document(TEXT, [Mention(0, 6, "L"), Mention(0, 5, "L")])
-    losses = write_corpus([document], tmp_path / "out", name)
-    assert (losses.written, losses.lost) == (1, {})
+@pytest.mark.parametrize("mentions", [BLANKS, TOUCHING], ids=["outer blanks", "parts"])
+def test_writers_hold_mentions_that_differ_by_white_space_alone(
+    name: str, mentions: list[Mention], tmp_path: Path
+) -> None:
+    """Read from a file, or made in Python where what is written is text: they are one contiguous mention."""
+    if name == "docbin":
+        pytest.importorskip("spacy")
+    records = [{"start": one.start, "end": one.end, "label": "L"} for one in mentions]
+    if mentions is TOUCHING:
+        records[0]["fragments"] = [[0, 5], [6, 10]]
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": TEXT, "mentions": records}), encoding="utf-8")
+    given = [read_corpus(tmp_path / "in.jsonl")]
+    if mentions is TOUCHING or name not in ("brat", "jsonl", "doccano", "label-studio"):
+        given.append(iter([Document(TEXT, mentions)]))
+    for number, documents in enumerate(given):
+        losses = write_corpus(documents, tmp_path / f"out{number}", name)
+        assert (losses.written, losses.lost) == (1, {})
+        if FORMATS[name].reads:
+            read = read_corpus(tmp_path / f"out{number}", name)
+            assert [mention.fragments for document in read for mention in document.mentions] == [()]
 
 
 def test_trimmed_shortens_fragments_and_heads() -> None:
@@ -107,21 +110,6 @@ def test_trimmed_joins_parts_with_only_white_space_between() -> None:
     assert problems.notes == {PARTS_JOINED: 1}
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_writers_hold_mentions_whose_parts_have_only_white_space_between(name: str, tmp_path: Path) -> None:
-    """Read from a file or made in Python: they are contiguous in every format."""
-    skip_without_spacy(name)
-    record = {"start": 0, "end": 10, "label": "L", "fragments": [[0, 5], [6, 10]]}
-    (tmp_path / "in.jsonl").write_text(json.dumps({"text": TEXT, "mentions": [record]}), encoding="utf-8")
-    made = Document(TEXT, [Mention(0, 10, "L", ((0, 5), (6, 10)))])
-    for number, documents in enumerate((read_corpus(tmp_path / "in.jsonl"), [made])):
-        losses = write_corpus(documents, tmp_path / f"out{number}", name)
-        assert (losses.written, losses.lost) == (1, {})
-        if FORMATS[name].reads:
-            read = read_corpus(tmp_path / f"out{number}", name)
-            assert [mention.fragments for document in read for mention in document.mentions] == [()]
-
-
 def test_trimmed_leaves_mentions_of_blanks_and_wrong_ones_to_others() -> None:
     problems = Problems()
     mentions = [Mention(5, 6, "L"), Mention(0, 99, "L"), Mention(0, 6, "L", text="Libya ")]
@@ -140,12 +128,6 @@ def test_write_corpus_writes_nothing_if_a_mention_is_refused(name: str, tmp_path
             write_corpus(read_corpus(tmp_path / "in.jsonl"), target, name)
     assert capsysbinary.readouterr().out == b""
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
-
-
-def test_convert_writes_nothing_if_a_mention_is_refused() -> None:
-    done = hyperspan("convert", "-", "-", "--format", "gliner", stdin=APART)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "cannot hold 1 of 1 mentions (1 " in done.stderr
 
 
 def test_a_refused_conversion_writes_nothing_to_a_pipe(tmp_path: Path) -> None:

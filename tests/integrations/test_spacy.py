@@ -98,6 +98,7 @@ def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         ({"alignment": "near"}, InputError, "alignment is 'near', but must be one of expand, contract, strict"),
         ({"sentences": "x"}, InputError, "sentences is 'x', but must be one of hyperspan, spacy"),
         ({"tokens": "x"}, InputError, "tokens is 'x', but must be one of hyperspan, spacy"),
+        ({"model": "genia", "names": True}, InputError, "this model does not mark names"),
         ({"modle": "genia"}, ValueError, "modle"),
     ],
 )
@@ -487,8 +488,3 @@ def test_names_and_pronouns_on_request(named_folder: Path, tmp_path: Path) -> No
     assert found(nlp(NAMED_TEXT)) == DEFAULT - PRONOUNS
     component.cfg.update(types=["person-name"], pronouns=True)
     assert component.labels == ("person-name",) and found(nlp(NAMED_TEXT)) == {("Ada", "person-name")}
-
-
-def test_names_of_a_model_without_are_an_error() -> None:
-    with pytest.raises(InputError, match="this model does not mark names"):
-        pipeline(names=True)

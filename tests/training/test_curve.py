@@ -166,7 +166,6 @@ def test_a_part_without_any_annotation_scores_nothing_for_a_student_too(tmp_path
     ("given", "words"),
     [
         ({"overrides": ["data.dev="]}, "data.dev is empty, but all runs of a curve are scored on it"),
-        ({"sizes": [5, 5000]}, "larger than the corpus"),
         ({"sizes": [5]}, "fewer than two sizes"),
         ({"seeds": 0}, "at least one run"),
     ],

@@ -178,6 +178,7 @@ def test_rows_without_a_configuration_are_left_out(home: Path, tmp_path: Path) -
     assert "left out, as their configurations are missing: crf, cascaded, " in said and "sh-6, seed 7" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("trained")
 def test_rows_are_trained_side_by_side(home: Path, tmp_path: Path) -> None:
     """With the same results as one after the other, though the other row fails."""
