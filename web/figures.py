@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import brotli
-
 import hyperspan
 from hyperspan.kernels.threads import cpu_count, use_threads
 from hyperspan.runtime.folders import PRETRAINED
@@ -48,6 +46,8 @@ def sizes() -> None:
 
 
 def brotli_of(data: bytes) -> bytes:
+    import brotli  # which only make web installs
+
     return brotli.compress(data, quality=5)  # as servers do while they answer
 
 

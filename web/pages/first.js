@@ -19,6 +19,7 @@ const entry = () => models.find(({ name }) => name === choice.value);
 const offer = () => (begin.textContent = `Try it here: load ${(entry().bytes / 1e6).toFixed(1)} MB`);
 root.prepend(row, place);
 const live = new Live(root);
+root.append(make("p", { className: "more" }, "Nothing that you type leaves this page. It also runs ", make("a", { href: new URL("../../../your-model.html", import.meta.url).href }, "your own model"), "."));
 
 async function use() {
   const { name, labels, bytes } = entry();

@@ -17,7 +17,7 @@ export class Live {
     this.field = make("textarea", { id: "live-text", rows: 4, spellcheck: false, autocomplete: "off" });
     this.isBest = make("input", { type: "checkbox", id: "live-best", checked: true });
     this.threshold = make("input", { type: "range", id: "live-threshold", min: LEAST, max: 0.99, step: 0.01, value: 0.5 });
-    this.atLeast = make("output", { for: "live-threshold" });
+    this.atLeast = make("span", { className: "least", "aria-hidden": "true" });
     this.status = make("p", { className: "note", role: "status" });
     this.picture = make("div", { className: "text", role: "group", "aria-label": "The text with its mentions" });
     this.said = make("p", { className: "said note" });
@@ -82,7 +82,7 @@ export class Live {
 
   #draw() {
     const percent = Math.round(100 * this.threshold.value);
-    this.atLeast.textContent = `${percent} %`;
+    this.atLeast.textContent = this.threshold.ariaValueText = `${percent} %`;
     if (!this.#result) return;
     const { text, seconds, mentions, candidates } = this.#result;
     const shown = this.isBest.checked ? mentions : candidates.filter(({ probability }) => probability >= percent / 100);
