@@ -27,6 +27,7 @@ _HOME = {
     "evaluate": "hyperspan.evaluation",
     "load": "hyperspan.runtime.loading",
     "read_corpus": "hyperspan.corpora",
+    "read_frame": "hyperspan.corpora.mention_tables",
     "render_html": "hyperspan.render.html",
     "train": "hyperspan.training.run",
     "write_corpus": "hyperspan.corpora",
@@ -48,6 +49,7 @@ __all__ = [
     "evaluate",
     "load",
     "read_corpus",
+    "read_frame",
     "render_html",
     "train",
     "write_corpus",
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from hyperspan.bulk import annotate_files
     from hyperspan.config import Config
     from hyperspan.corpora import read_corpus, write_corpus
+    from hyperspan.corpora.mention_tables import read_frame
     from hyperspan.errors import HyperspanError
     from hyperspan.evaluation import evaluate
     from hyperspan.render.html import render_html

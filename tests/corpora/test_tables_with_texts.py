@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.corpora import Problems, Source, detect, read_corpus, read_frame
-from hyperspan.corpora.mention_tables import read_table
+from hyperspan.corpora import Problems, Source, detect, read_corpus
+from hyperspan.corpora.mention_tables import read_frame, read_table
 from hyperspan.errors import InputError
 from hyperspan.types import Document, Mention
 

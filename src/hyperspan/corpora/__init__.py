@@ -8,7 +8,6 @@ and :class:`Problems` and yields documents one by one; a writer takes documents,
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.formats import FORMATS, READERS, WRITERS, Format, LabelRule, detect, read_corpus, write_corpus
 from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.mention_tables import read_frame
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.corpora.splits import Split, split_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
@@ -30,7 +29,6 @@ __all__ = [
     "detect",
     "document_of",
     "read_corpus",
-    "read_frame",
     "split_corpus",
     "statistics",
     "with_sentences",

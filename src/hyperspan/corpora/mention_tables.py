@@ -144,7 +144,7 @@ def read_frame(
 
     `columns` names those with other names than usual: text, mention, label, start, end, id or entities.
 
-    >>> from hyperspan.corpora import read_frame
+    >>> from hyperspan import read_frame
     >>> import pandas
     >>> frame = pandas.DataFrame({"text": ["Ada left."], "mention": ["Ada"], "label": ["PER"]})
     >>> [document.mentions for document in read_frame(frame)]
