@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from hyperspan.bulk import annotate_files
 from hyperspan.corpora import source, tables
-from hyperspan.corpora.archives import is_office_document
-from hyperspan.corpora.file_types import why_not_text
+from hyperspan.corpora.file_types import is_office_document, why_not_text
 from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, JobError

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 from attrs import evolve
 
-from hyperspan.corpora.archives import is_archive
 from hyperspan.corpora.documents import by_characters, with_sentences, without_empty_gaps
+from hyperspan.corpora.file_types import is_archive
 from hyperspan.corpora.guess import may_hold_mentions, nearest
 from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.losses import Losses, Lossy

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from hyperspan.corpora.archives import is_office_document
-from hyperspan.corpora.file_types import DOCUMENT_SUFFIXES, OFFICE, why_not_text
+from hyperspan.corpora.file_types import DOCUMENT_SUFFIXES, OFFICE, is_office_document, why_not_text
 from hyperspan.corpora.formats import FORMATS, READERS, detect, read_corpus, readable_formats
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
 from hyperspan.corpora.source import Problems, Source, sources_in

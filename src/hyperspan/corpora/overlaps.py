@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import inf
 from typing import Literal
 
-from hyperspan.types import MENTION_ORDER, Mention, Span
+from hyperspan.types import MENTION_ORDER, Mention, Span, longest_first
 
 Relation = Literal["same_span", "inside", "crossing"]
 
@@ -104,7 +104,7 @@ def without_crossings(mentions: Iterable[Mention]) -> list[Mention]:
     """
     kept: list[Mention] = []
     around: list[Mention] = []
-    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, one.label, one.fragments)):
+    for mention in sorted(mentions, key=longest_first):
         while around and around[-1].end <= mention.start:
             around.pop()
         if not around or mention.end <= around[-1].end:

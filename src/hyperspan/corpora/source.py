@@ -12,8 +12,16 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NoReturn, TypeVar
 
-from hyperspan.corpora.archives import check_unpacked, has_member, is_archive, members_of, open_member, unpacking
-from hyperspan.corpora.file_types import GZIP, HEAD_BYTES
+from hyperspan.corpora.file_types import (
+    GZIP,
+    HEAD_BYTES,
+    check_unpacked,
+    has_member,
+    is_archive,
+    members_of,
+    open_member,
+    unpacking,
+)
 from hyperspan.errors import CorpusError, InputError, SpanError
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from hyperspan.corpora.results import PLACE_KEYS, mention_record
 from hyperspan.evaluation.alignment import Aligned, PlaceInCorpus, Scorable, sentences_to_score
 from hyperspan.evaluation.counts import Score, sentence_counts
 from hyperspan.evaluation.error_kinds import NO_LIMITS, MentionDifference, ModelLimits, mention_differences
-from hyperspan.types import Mention, Sentence
+from hyperspan.types import Mention, Sentence, longest_first
 
 LARGEST_EXPONENT = 700.0
 """Ratios above its exponential are infinite."""
@@ -233,8 +233,7 @@ def _difference(sentence: Sentence, one: MentionDifference, systems: int) -> Rec
 
 
 def _mentions(sentence: Sentence, mentions: Iterable[Mention]) -> list[Record]:
-    order: Sequence[Mention] = sorted(mentions, key=lambda one: (one.start, -one.end, one))
-    return [_mention(sentence, one) for one in order]
+    return [_mention(sentence, one) for one in sorted(mentions, key=longest_first)]
 
 
 def _mention(sentence: Sentence, mention: Mention) -> Record:

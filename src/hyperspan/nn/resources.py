@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from hyperspan.corpora.archives import is_archive, members_of, open_member, unpacking
-from hyperspan.corpora.file_types import GZIP, HEAD_BYTES
+from hyperspan.corpora.file_types import GZIP, HEAD_BYTES, is_archive, members_of, open_member, unpacking
 from hyperspan.errors import CorpusError, InputError
 
 ZIP = b"PK\x03\x04"
