@@ -75,7 +75,11 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
     [labelling] = started
     page = window(labelling.link)
     assert "token" not in page.url
-    assert current(page).endswith("draft: Mutant Rel proteins")
+    assert current(page).endswith("draft: IL-2")  # the one that the model is least sure of
+    expect(page.locator(".why")).to_have_text("the model is least sure of this one of 4")
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    assert current(page).endswith("draft: Mutant Rel proteins") and page.locator(".why").count() == 0
     press(page, "a")
     assert current(page).endswith("draft: IL-2 promoter")
     press(page, "r")
@@ -88,6 +92,8 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
     page.keyboard.press("Alt+ArrowRight")
     assert page.evaluate(SHRINK) == ["… Not saved yet", "cell_line, added, not saved yet: T"]
     press(page, "Enter")
+    press(page, "Home", "Shift+ArrowRight", "Shift+ArrowRight")
+    assert page.locator(".word.chosen").all_inner_texts() == ["Mutant", "Rel"]
     press(page, "Home", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "5")  # crosses what was accepted
     assert current(page) == "protein, added: Rel proteins bind"
     press(page, "w", "Control+ArrowRight", "Shift+ArrowLeft", "3")  # inside it
@@ -109,13 +115,15 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
         "all => all.map(row => [...row.querySelectorAll('kbd, td:last-child')].map(cell => cell.textContent))"
     )
     for *keys, does in listed:
-        assert f"| {does} | {' '.join(f'`{key}`' for key in keys)} |".replace("1 … 9", "1` … `9") in DOCUMENTED
+        assert f"| {does} | {' '.join(f'`{key}`' for key in keys)} |".replace(" … ", "` … `") in DOCUMENTED
     page.keyboard.press("Escape")
     page.locator("#show-keys").click()
     page.keyboard.press("Escape")  # the keys that were listed act
     press(page, "Space")
 
     wait_for_sentence(page, 2)
+    page.keyboard.press("Home")
+    page.keyboard.press("j")
     press(page, "a", "s")
     wait_for_sentence(page, 3)
     press(page, "d")
@@ -140,6 +148,30 @@ def test_a_session_with_the_keyboard_alone(started: list[Labelling], window: Ope
     assert set(done["annotated"]["types"]) == {"DNA", "RNA", "cell_line", "cell_type", "protein", "sign", "virus"}
     assert rows(sure["mentions"]) == {(1, 5, "RNA")} and sure["annotated"] == {"types": []}
     assert skipped["mentions"] == untouched["mentions"] == []
+
+
+REJECT_AND_COMPLETE = """() => ["r", " "].forEach(key =>
+  document.getElementById("sentence").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))"""
+
+
+def test_space_does_not_accept_what_has_just_come(tmp_path: Path, window: Opened) -> None:
+    (tmp_path / "text.txt").write_text("Interleukin-2 receptor. We saw T cells.", encoding="utf-8")
+    labelling = Labelling(tmp_path / "corrected.jsonl", str(tmp_path / "text.txt"), "-m", "genia", "--by", "order")
+    try:
+        page = window(labelling.link)
+        assert current(page).endswith("draft: Interleukin-2 receptor")
+        page.evaluate(REJECT_AND_COMPLETE)
+        expect(page.locator("#happened")).to_contain_text("has just come into the draft. Look at it, then press Space")
+        assert current(page).startswith("new, protein") and current(page).endswith("draft: Interleukin-2")
+        expect(page.locator(".why")).to_have_text("new in the draft")
+        assert page.locator(".bar.new .tag").inner_text().endswith(" new")
+        assert [event["action"] for event in labelling.events()[2:]] == ["reject"]
+        page.wait_for_timeout(900)
+        press(page, "Space")
+        wait_for_sentence(page, 2)
+        assert rows(labelling.sentences()[0]["mentions"]) == {(0, 3, "protein")}
+    finally:
+        labelling.end(signal.SIGINT)
 
 
 def test_a_crash_loses_nothing_and_says_what_is_not_saved(started: list[Labelling], window: Opened) -> None:
@@ -308,6 +340,7 @@ def test_discontinuous_mentions_with_a_pointer(given: Labelling, window: Opened)
     page.locator("#palette button", has_text="protein").click()
     expect(page.locator("#happened")).to_have_text("Added protein “The … right … heart”. The sentence is open again.")
     words.nth(9).click()  # the button does what the key does, for those who have neither
+    page.locator("#current summary").click()
     page.locator("#current").get_by_role("button", name="Add a part").click()
     words.nth(0).click()
     assert page.locator(".word.chosen").all_inner_texts() == ["The", "stained"]

@@ -2,7 +2,7 @@
 
 import { $, count } from "./dom.js";
 import { askText, chooseLabel, showKeys } from "./label-dialogs.js";
-import { partsOf } from "./mentions.js";
+import { keyOf, partsOf } from "./mentions.js";
 
 /** The actions by name. `page`: desk, outbox, sentence, and what draws, says and shows. */
 export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, goOn }) {
@@ -19,10 +19,19 @@ export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, go
     refresh();
   }
 
-  function goToWord(index) {
+  function goToEdge(index) {
     desk.commit();
-    desk.place.onWords(index);
+    desk.place.onEdge(index);
     refresh();
+  }
+
+  /** All is right as shown; but nobody can have looked at what has just come. */
+  function complete() {
+    if (desk.toJoined()) {
+      refresh();
+      return say("A new mention has just come into the draft. Look at it, then press Space again.");
+    }
+    return desk.decide("complete", { seen: desk.mentions.map(keyOf) });
   }
 
   function selectWords() {
@@ -93,8 +102,8 @@ export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, go
     previous: () => step(-1),
     back: () => stepWord(-1),
     forth: () => stepWord(1),
-    firstWord: () => goToWord(0),
-    lastWord: () => goToWord(desk.count - 1),
+    firstWord: () => goToEdge(0),
+    lastWord: () => goToEdge(desk.count - 1),
     candidates: toggleCandidates,
     goTo: goToCandidate,
     escape,
@@ -111,7 +120,7 @@ export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, go
     part: addPart,
     give: (label) => desk.label(label),
     label: newLabel,
-    complete: () => desk.decide("complete"),
+    complete,
     sure: () => desk.decide("sure"),
     skip: () => desk.decide("skip"),
     note: writeNote,

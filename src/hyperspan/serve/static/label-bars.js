@@ -73,13 +73,14 @@ export function heights(boxes, lanes, lines) {
   return sums;
 }
 
-/** What changed between two lists of mentions: key -> {was, now} (probabilities; undefined: it was not there). */
+/** What of the draft changed from one view of a sentence to the next: key -> {was, now, isNew}; the probabilities, and whether it joined. */
 export function changes(before, after) {
-  const was = new Map(before.map((mention) => [keyOf(mention), mention.probability]));
+  const there = new Map(before.mentions.map((mention) => [keyOf(mention), mention.probability]));
+  const possible = new Map(before.candidates.map((mention) => [keyOf(mention), mention.probability]));
   const found = new Map();
-  for (const mention of after) {
-    const old = was.get(keyOf(mention)), now = mention.probability;
-    if (mention.state === "draft" && (old === undefined || Math.abs((old ?? now) - now) >= 0.005)) found.set(keyOf(mention), { was: old, now });
+  for (const mention of after.mentions) {
+    const key = keyOf(mention), isNew = !there.has(key), was = (isNew ? possible : there).get(key), now = mention.probability;
+    if (mention.state === "draft" && (isNew || Math.abs((was ?? now) - now) >= 0.005)) found.set(key, { was, now, isNew });
   }
   return found;
 }

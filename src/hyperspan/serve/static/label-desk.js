@@ -6,6 +6,8 @@ import { keyOf, plain } from "./mentions.js";
 import { Colouring } from "./text.js";
 
 const PAUSE = 700; // milliseconds after the last move of a boundary until it is sent
+const MOMENT = 800; // milliseconds in which one cannot have looked at what is new
+const SURE = 0.95; // a draft with at least this probability is no more worth a look than the others
 
 export class Desk {
   session = null;
@@ -13,7 +15,9 @@ export class Desk {
   place = new Place();
   colouring = new Colouring([]);
   showsCandidates = sessionStorage.getItem("hyperspan-label-candidates") === "1";
-  changed = new Map(); // by the last decision: key of a mention -> its probabilities
+  changed = new Map(); // of the draft: key of a mention -> what changed by the last decision; new ones stay until they are decided
+  doubtful = null; // {key, why}: the mention that one begins with, if it is not just the first
+  #joined = new Map(); // key of a mention that is new in the draft -> when it came
   #edit = null; // {from, to}: a boundary that is being moved
   #timer = 0;
 
@@ -31,8 +35,9 @@ export class Desk {
   /** Shows an item; the place in it stays if it is the same one. */
   setItem(item) {
     const isSame = item.id === this.item?.id;
-    this.changed = isSame ? changes([...this.item.mentions, ...this.item.candidates], item.mentions) : new Map();
-    if (isSame && item.revision === this.item.revision) this.changed = new Map();
+    if (!isSame) this.changed = new Map();
+    else if (item.revision !== this.item.revision) this.changed = this.#changes(item);
+    this.#joined = new Map([...this.changed].filter(([, { isNew }]) => isNew).map(([key]) => [key, this.#joined.get(key) ?? performance.now()]));
     this.item = item;
     this.outbox.see(item);
     const entry = this.session.queue.find((other) => other.id === item.id);
@@ -40,8 +45,29 @@ export class Desk {
     if (!isSame) {
       this.drop();
       this.place = new Place();
-      if (!this.place.toOpen(item.mentions)) this.place.onWords(0);
+      this.doubtful = mostDoubtful(item.mentions);
+      if (this.doubtful) this.place.onMention(this.doubtful.mention);
+      else if (!this.place.toOpen(item.mentions)) this.place.onWords(0);
     }
+  }
+
+  /** What changes in the draft; what joined it before and has no decision yet stays new. */
+  #changes(item) {
+    const found = changes(this.item, item), drafts = item.mentions.filter(({ state }) => state === "draft");
+    for (const { probability, ...mention } of drafts) {
+      const key = keyOf(mention), change = found.get(key);
+      if (this.changed.get(key)?.isNew) found.set(key, { was: change?.was, now: probability, isNew: true });
+    }
+    return found;
+  }
+
+  /** Goes to a mention that joined the draft in this moment, which nobody can have looked at; false if there is none. */
+  toJoined() {
+    const now = performance.now();
+    const key = [...this.#joined].find(([, time]) => now - time < MOMENT)?.[0];
+    const mention = key && this.mentions.find((other) => keyOf(other) === key);
+    if (mention) this.place.onMention(mention);
+    return Boolean(mention);
   }
 
   // -- what there is ----------------------------------------------------------------------------------------------------
@@ -220,4 +246,12 @@ export class Desk {
     const open = [...queue.slice(at + 1), ...queue.slice(0, Math.max(at, 0))].find((entry) => entry.status === "open");
     return open?.id ?? null;
   }
+}
+
+/** The mention of a draft that the model is least sure of, and why one begins with it; null if it is sure of all, or alone. */
+function mostDoubtful(mentions) {
+  const drafts = mentions.filter(({ state, probability }) => state === "draft" && probability != null);
+  const mention = drafts.reduce((least, other) => (least && least.probability <= other.probability ? least : other), null);
+  if (drafts.length < 2 || mention.probability >= SURE) return null;
+  return { mention, key: keyOf(mention), why: `the model is least sure of this one of ${drafts.length}` };
 }

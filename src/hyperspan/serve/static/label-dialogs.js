@@ -1,7 +1,7 @@
 // Dialogs of the labelling page: the list of labels, a field to write in, the keys.
 
 import { $, fill, make } from "./dom.js";
-import { KEYS, keysOf } from "./label-keys.js";
+import { KEYS, keysOf, labelKey } from "./label-keys.js";
 import { swatch } from "./panels.js";
 import { number } from "./text.js";
 
@@ -27,7 +27,7 @@ export function chooseLabel(title, labels, probabilities, colouring) {
   };
   const press = (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const digit = !filter.value && /^[1-9]$/.test(event.key) ? labels[event.key - 1] : undefined;
+    const digit = !filter.value && /^\d$/.test(event.key) ? labels[(Number(event.key) || 10) - 1] : undefined;
     if (event.isComposing || (by === undefined && event.key !== "Enter" && !digit)) return;
     event.preventDefault();
     if (!by) return found.length || digit ? take(digit ?? found[at]) : undefined;
@@ -65,7 +65,7 @@ function option(label, index, isChosen, labels, probabilities, colouring, onclic
   const at = labels.indexOf(label), isNew = at < 0;
   const found = probabilities.get(label);
   return make("li", { role: "option", id: `label-${index}`, "aria-selected": String(isChosen), onclick },
-    make("kbd", { "aria-hidden": "true" }, !isNew && at < 9 ? String(at + 1) : ""),
+    make("kbd", { "aria-hidden": "true" }, !isNew && at < 10 ? labelKey(at) : ""),
     isNew ? "" : swatch(colouring, label),
     make("bdi", {}, isNew ? `New label “${label}”` : label),
     make("span", { className: "number" }, found == null ? "" : number(found)));

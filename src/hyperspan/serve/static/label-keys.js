@@ -1,5 +1,7 @@
 // The keys: one table for what they do, for the help, and for the hints on buttons.
 
+const NUMBERS = ["1 … 9", "0", "⇧1 … ⇧0"]; // of labels
+
 /** group -> [what they do, action -> keys as `combination` names them, how they are shown where that is shorter] */
 export const KEYS = {
   Move: [
@@ -13,17 +15,17 @@ export const KEYS = {
     ["Accept", { accept: ["a", "Enter"] }],
     ["Reject", { reject: ["r", "x", "Delete"] }],
     ["Clear the decision", { clear: ["c"] }],
-    ["Change the type: its number", { digit: [] }, "1 … 9"],
+    ["Change the type: its number", { digit: [] }, NUMBERS],
     ["Change the type: its name", { type: ["t"] }],
     ["Move its end", { endBack: ["Shift+ArrowLeft"], endForth: ["Shift+ArrowRight"] }],
     ["Move its start", { startBack: ["Alt+ArrowLeft", "Control+ArrowLeft"], startForth: ["Alt+ArrowRight", "Control+ArrowRight"] }],
   ],
   "Add a mention": [
     ["Select the words of this mention", { words: ["w"] }],
-    ["Extend the selection", { extend: [] }, "⇧← ⇧→"],
+    ["Extend the selection", { extend: [] }, ["⇧←", "⇧→"]],
     ["Add a part, after a gap", { part: ["p"] }],
-    ["Add it with this label", { add: [] }, "1 … 9"],
-    ["Add it with a label by its name", { name: [] }, "t Enter"],
+    ["Add it with this label", { add: [] }, NUMBERS],
+    ["Add it with a label by its name", { name: [] }, ["t", "Enter"]],
     ["New label", { label: ["l"] }],
   ],
   "This sentence": [
@@ -45,14 +47,18 @@ const NAMED = new Map([...ACTIONS].flatMap(([action, keys]) => keys.map((key) =>
 const MIRRORED = { ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft" };
 const SHOWN = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "Space", Delete: "Del", Escape: "Esc", PageDown: "PgDn", PageUp: "PgUp" };
 
+/** The key of a label by its place: ten digits, and the same with Shift; "" for those that are chosen by name. */
+export const labelKey = (index) => (index < 20 ? `${index < 10 ? "" : "⇧"}${(index + 1) % 10}` : "");
+
 /** What a key press means: the name of an action, and the number of a label for digits; null: nothing here. */
 export function meaning(event, isRtl) {
   if (event.isComposing) return null;
   const action = NAMED.get(combination(event, isRtl));
   if (action) return { action };
   const isPlain = !event.ctrlKey && !event.altKey && !event.metaKey;
-  const digit = isPlain && (/^[1-9]$/.exec(event.key)?.[0] ?? /^Digit([1-9])$/.exec(event.code)?.[1]);
-  return digit ? { action: "digit", digit: Number(digit) } : null;
+  const isDigit = /^\d$/.test(event.key); // some keyboards have digits with Shift alone
+  const digit = isPlain && (isDigit ? event.key : /^Digit(\d)$/.exec(event.code)?.[1]);
+  return digit ? { action: "digit", digit: (Number(digit) || 10) + (event.shiftKey && !isDigit ? 10 : 0) } : null;
 }
 
 /** The press as KEYS writes it. In sentences from right to left, an arrow to the left goes on in the text. */
@@ -72,7 +78,7 @@ function shown(key) {
 
 /** The keys of a row of the table. */
 export function keysOf([, actions, short]) {
-  return short ? short.split(/ (?!…|9)/) : Object.values(actions).flat().map(shown);
+  return short ?? Object.values(actions).flat().map(shown);
 }
 
 /** For a button: the first key of its action, as a hint and as screen readers have it. */

@@ -12,7 +12,7 @@ export class Outbox {
 
   /**
    * `on`: saved(decision, answer), conflict(decision, item, dropped), refused(decision, error), waiting(error or null),
-   * changed() whenever there is more or less to save.
+   * unseen(item) where a sentence is not complete as it was shown, changed() whenever there is more or less to save.
    */
   constructor(server, on) {
     Object.assign(this, { server, on, decisions: [], isRunning: false });
@@ -76,7 +76,7 @@ export class Outbox {
     if (action === "label") return { session: await this.server.addLabel(label) };
     if (tried || !this.#seen.has(item)) await this.#check(item, text);
     decision.revision ??= this.#seen.get(item).revision;
-    const { item: _, text: __, tried: ___, ...body } = decision;
+    const { item: _, text: __, tried: ___, seen: ____, ...body } = decision;
     return this.server.decide(item, body);
   }
 
@@ -90,9 +90,12 @@ export class Outbox {
   #settle(decision, answer) {
     this.decisions.shift();
     if (answer.item) this.see(answer.item);
+    const unseen = answer.item ? this.of(answer.item.id).filter(({ seen }) => seen && hasNew(answer.item, seen)) : [];
+    this.decisions = this.decisions.filter((other) => !unseen.includes(other));
     this.#changed();
     this.on.waiting(null);
     this.on.saved(decision, answer);
+    if (unseen.length) this.on.unseen(answer.item);
   }
 
   /** Whether a failed call is settled: it was recorded after all, or is refused for good. */
@@ -149,6 +152,9 @@ export class Outbox {
     this.on.changed();
   }
 }
+
+/** Whether a mention that nobody has seen would be accepted with the draft. */
+const hasNew = ({ mentions }, seen) => mentions.some((mention) => mention.state === "draft" && !seen.includes(keyOf(mention)));
 
 const SETTLED = { accept: ["accepted", "added"], add: ["accepted", "added"], change: ["accepted", "added"], reject: ["rejected"] };
 const STATUS = { complete: "done", sure: "partial", skip: "skipped" };

@@ -1,7 +1,7 @@
 // What stands around the sentence: what can be done with what is chosen, labels, progress, candidates, the queue.
 
 import { $, count, fill, make } from "./dom.js";
-import { hint } from "./label-keys.js";
+import { hint, labelKey } from "./label-keys.js";
 import { STATES } from "./label-sentence.js";
 import { keyOf } from "./mentions.js";
 import { note, swatch, typeName } from "./panels.js";
@@ -25,6 +25,15 @@ function endButtons(side, title, on, isRtl) {
   return make("span", { className: "ends" }, title, one("←", "left", isRtl), one("→", "right", !isRtl));
 }
 
+const opened = new Set(); // names of the groups of further buttons that are open
+
+/** Buttons for what is done more rarely, and by its key by those who do it often. */
+function further(name, ...buttons) {
+  const details = make("details", { className: "further", open: opened.has(name), ontoggle: () => opened[details.open ? "add" : "delete"](name) },
+    make("summary", { "data-key": `further-${name}` }, "More"), make("div", { className: "buttons" }, ...buttons));
+  return details;
+}
+
 /** What is chosen, and what can be done with it. */
 export function drawCurrent(desk, on) {
   const { sentence, mention, place, colouring } = desk, { isRtl, words } = sentence;
@@ -32,14 +41,24 @@ export function drawCurrent(desk, on) {
   const text = make("bdi", { className: "words" }, words.excerpt(span, 80));
   const ends = [endButtons("start", "Start", on, isRtl), endButtons("end", "End", on, isRtl)];
   if (!mention)
-    return fill($("current"), make("p", {}, "Selected: ", text), make("div", { className: "buttons" }, actionButton("type", "Label", on), actionButton("part", "Add a part", on), ...ends, actionButton("escape", "Back", on)));
+    return fill($("current"), make("p", {}, place.isEdge ? "Beside: " : "Selected: ", text), make("div", { className: "buttons" },
+      actionButton("escape", "Back", on), further("words", ...ends, actionButton("part", "Add a part", on), actionButton("type", "Label by name", on))));
   const isGuess = mention.state === "draft" || mention.state === "candidate";
   const known = isGuess && mention.probability != null ? ` ${number(mention.probability)}` : "";
   const what = make("p", {}, swatch(colouring, mention.label), typeName(colouring, mention.label), make("span", { className: "number" }, known),
-    make("span", { className: `state ${mention.state}` }, mention.pending ? `${STATES[mention.state]}, not saved yet` : STATES[mention.state]), text);
+    make("span", { className: `state ${mention.state}` }, mention.pending ? `${STATES[mention.state]}, not saved yet` : STATES[mention.state]), text,
+    ...whyHere(desk, mention));
   return fill($("current"), what, make("div", { className: "buttons" },
-    actionButton("accept", "Accept", on), actionButton("reject", "Reject", on), actionButton("type", "Type", on),
-    actionButton("clear", "Clear", on, { disabled: isGuess }), ...ends, actionButton("words", "Words", on), actionButton("part", "Add a part", on)));
+    actionButton("accept", "Accept", on), actionButton("reject", "Reject", on),
+    further("mention", ...ends, actionButton("part", "Add a part", on), actionButton("words", "Words", on),
+      actionButton("type", "Type by name", on), actionButton("clear", "Clear", on, { disabled: isGuess }))));
+}
+
+/** Why a mention is worth a look: it has just joined the draft, or the model is less sure of it than of the others. */
+function whyHere({ changed, doubtful }, mention) {
+  if (mention.state !== "draft") return [];
+  const why = changed.get(keyOf(mention))?.isNew ? "new in the draft" : doubtful?.key === keyOf(mention) ? doubtful.why : "";
+  return why ? [make("span", { className: "why" }, why)] : [];
 }
 
 /** The labels with their keys, and how probable each is for the chosen words. */
@@ -47,17 +66,16 @@ export function drawPalette(desk, on) {
   const { session, colouring, mention } = desk, known = desk.probabilities;
   fill($("palette"), ...session.labels.slice(0, 24).map((label, index) =>
     make("button", { type: "button", "data-key": `label-${label}`, "aria-pressed": String(mention?.label === label), onclick: () => on(label) },
-      index < 9 ? make("kbd", { "aria-hidden": "true" }, String(index + 1)) : null,
+      labelKey(index) ? make("kbd", { "aria-hidden": "true" }, labelKey(index)) : null,
       swatch(colouring, label), make("bdi", {}, label),
-      known.has(label) ? make("span", { className: "number" }, number(known.get(label))) : null)),
-  actionButton("label", "New label", () => on(null), { className: "quiet" }));
+      known.has(label) ? make("span", { className: "number" }, number(known.get(label))) : null)));
 }
 
 export function drawItemActions(on) {
   const button = (action, title, options) => actionButton(action, title, on, options);
   fill($("item-actions"),
-    button("complete", "All is right", { className: "strong" }), button("sure", "Only sure of these"), button("skip", "Skip"),
-    button("undo", "Undo"), button("note", "Note"), button("previousItem", "Previous", { className: "quiet" }), button("nextItem", "Next", { className: "quiet" }));
+    button("complete", "All is right", { className: "strong" }), button("sure", "Only sure of these"), button("skip", "Skip"), button("undo", "Undo"),
+    further("sentence", button("note", "Note"), button("label", "New label"), button("previousItem", "Previous"), button("nextItem", "Next")));
 }
 
 export function drawProgress({ annotator, model, round, progress, draft, training }) {

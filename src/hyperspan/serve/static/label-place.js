@@ -13,19 +13,26 @@ export class Place {
   focus = 0; // the word where it ends; both belong to it
   held = []; // the parts of a discontinuous mention that were selected before
   source = null; // the mention that they are from
+  isEdge = false; // whether it is before the first word or behind the last one, with nothing selected
 
   onMention(mention) {
-    Object.assign(this, { key: keyOf(mention), anchor: mention.start, focus: mention.end - 1, held: [], source: null });
+    Object.assign(this, { key: keyOf(mention), anchor: mention.start, focus: mention.end - 1, held: [], source: null, isEdge: false });
   }
 
   onWords(anchor, focus = anchor) {
-    Object.assign(this, { key: null, anchor, focus });
+    Object.assign(this, { key: null, anchor, focus, isEdge: false });
+  }
+
+  /** Before the first word or behind the last one: what extends the selection from there begins with that word. */
+  onEdge(word) {
+    this.onWords(word);
+    this.isEdge = true;
   }
 
   /** On the words of a mention, the last part of which can be extended. */
   onParts(parts) {
     const [start, end] = parts.at(-1);
-    Object.assign(this, { key: null, anchor: start, focus: end - 1, held: parts.slice(0, -1), source: null });
+    Object.assign(this, { key: null, anchor: start, focus: end - 1, held: parts.slice(0, -1), source: null, isEdge: false });
   }
 
   /** Keeps what is chosen as parts of a mention, and goes behind it, where its next part may begin. */
@@ -80,9 +87,10 @@ export class Place {
 
   /** The word cursor, from an end of the mention that it was on. */
   stepWord(by, count, extends_) {
+    if (this.isEdge && extends_) return this.onWords(this.focus);
     const from = this.key === null ? this.focus + by : by > 0 ? this.words.end - 1 : this.words.start;
     const to = Math.min(Math.max(from, 0), count - 1);
-    this.onWords(extends_ ? this.anchor : to, to);
+    return this.onWords(extends_ ? this.anchor : to, to);
   }
 
   /** Where to be once a sentence was drawn anew: near where it was. */

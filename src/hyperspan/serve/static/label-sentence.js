@@ -118,7 +118,10 @@ export class SentenceView {
 
   #drawBars(mentions, colouring, changed) {
     const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
-    const all = mentions.map((mention) => ({ mention, key: keyOf(mention), text: tagOf(mention, changed?.get(keyOf(mention))) }));
+    const all = mentions.map((mention) => {
+      const key = keyOf(mention), change = changed?.get(key);
+      return { mention, key, text: tagOf(mention, change), isNew: change?.isNew && mention.state === "draft" };
+    });
     let boxes = this.#place(all, (text) => this.#widthOf(text, rem));
     let lanes = lanesOf(boxes, this.#kept), rows = heights(boxes, lanes, this.#lines.length);
     let lane = LANE * rem;
@@ -179,10 +182,10 @@ export class SentenceView {
     return Math.min(this.context.measureText(text).width + 0.3 * rem, 16 * rem);
   }
 
-  #bar({ mention, key, segments }, number, top, lane, colouring, content) {
+  #bar({ mention, key, segments, isNew }, number, top, lane, colouring, content) {
     return segments.map(({ line, run, text, x0, x1, label, isFirst, isLink, starts, ends }) => {
       const stroke = make("i", { className: [starts ? "starts" : "", ends ? "ends" : ""].join(" ") });
-      const element = make(isFirst ? "button" : "div", { className: `bar ${mention.state}${mention.pending ? " pending" : ""}${isLink ? " link" : ""}` }, stroke);
+      const element = make(isFirst ? "button" : "div", { className: `bar ${mention.state}${mention.pending ? " pending" : ""}${isLink ? " link" : ""}${isNew ? " new" : ""}` }, stroke);
       element.style.cssText = `left:${x0}px;width:${x1 - x0}px;top:${top}px;height:${lane}px`;
       element.style.setProperty("--colour", colouring.colour(mention.label));
       element.style.setProperty("--share", `${(30 + 70 * (mention.probability ?? 1)).toFixed(0)}%`);
@@ -194,7 +197,7 @@ export class SentenceView {
       }
       if (isFirst) {
         Object.assign(element, { type: "button", tabIndex: -1, id: `mention-${number}` });
-        element.setAttribute("aria-label", this.saying(mention));
+        element.setAttribute("aria-label", `${isNew ? "new, " : ""}${this.saying(mention)}`);
       } else element.setAttribute("aria-hidden", "true");
       element.mention = mention;
       element.dataset.key = key;
@@ -218,7 +221,7 @@ export class SentenceView {
       const part = parts.find(([start, end]) => index >= start && index < end), isIn = part !== undefined;
       for (const [element, isLit] of [[word, isIn], [this.#gaps[index], isIn && index + 1 < part[1]]]) {
         element.classList.toggle("inside", isLit && Boolean(mention));
-        element.classList.toggle("chosen", isLit && !mention);
+        element.classList.toggle("chosen", isLit && !mention && !place.isEdge);
       }
       word.classList.toggle("caret", !mention && index === place.focus);
     });
@@ -271,7 +274,7 @@ const isGuess = ({ state }) => state === "draft" || state === "candidate";
 
 function tagOf(mention, change) {
   const { state, label, probability, pending } = mention;
-  const arrow = !change ? "" : change.was === undefined ? " new" : change.now > change.was ? " ↑" : " ↓";
-  const sure = isGuess(mention) && probability != null ? ` ${number(probability)}${arrow}` : "";
-  return `${pending ? "… " : ""}${MARKS[state]}${MARKS[state] ? " " : ""}${label}${sure}`;
+  const arrow = change?.isNew ? " new" : change?.was == null ? "" : change.now > change.was ? " ↑" : " ↓";
+  const sure = probability == null ? "" : ` ${number(probability)}`;
+  return `${pending ? "… " : ""}${MARKS[state]}${MARKS[state] ? " " : ""}${label}${isGuess(mention) ? sure + arrow : ""}`;
 }

@@ -21,7 +21,7 @@ const DID = {
 };
 
 const server = new LabelServer(askToken);
-const outbox = new Outbox(server, { saved, conflict, refused, waiting, changed: drawSaving });
+const outbox = new Outbox(server, { saved, conflict, refused, waiting, unseen, changed: drawSaving });
 const sentence = new SentenceView($("sentence"), { mention: chooseMention, words: chooseWords, part: () => desk.hold() });
 const desk = new Desk(sentence, outbox, { say, draw });
 let isGone = false; // whether the server did not answer the last time
@@ -57,7 +57,7 @@ function refresh() {
   const { mention, place, colouring } = desk;
   sentence.mark(place, mention, mention && colouring.colour(mention.label));
   drawCurrent(desk, act);
-  drawPalette(desk, (label) => act(...(label === null ? ["label"] : ["give", label])));
+  drawPalette(desk, (label) => act("give", label));
 }
 
 function drawSaving() {
@@ -100,10 +100,16 @@ function takeSession(session) {
 }
 
 function whatChanged() {
-  const all = [...desk.changed.values()], came = all.filter((change) => change.was === undefined).length;
+  const all = [...desk.changed.values()], came = all.filter(({ isNew }) => isNew).length;
   const parts = [all.length > came ? `${count(all.length - came, "probability", "probabilities")} changed` : "", came ? `${count(came, "mention")} came into the draft` : ""];
   const text = parts.filter(Boolean).join(", ");
   return text && `${text}.`;
+}
+
+/** Space was pressed before a mention came that it would have accepted. */
+function unseen(item) {
+  wanted = null;
+  if (item.id === desk.item?.id) actions.complete(); // which shows it
 }
 
 /** Another window decided first: nothing of it is overwritten, and the annotator decides again. */
