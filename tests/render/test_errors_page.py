@@ -89,5 +89,5 @@ def test_page_takes_linear_work_and_space_for_nested_mentions_and_says_how_many_
         return "".join(iter_errors_page(ErrorReport(errors, 1, ()), "Errors", systems=()))
 
     assert "120 more not drawn, because too many overlap.</p>" in page(100)  # 60 above and 60 below
-    assert len(page(4000)) < 2.3 * len(page(2000))
-    assert lines_run(lambda: page(4000)) < 2.3 * lines_run(lambda: page(2000))
+    assert len(page(2000)) < 2.3 * len(page(1000))
+    assert lines_run(lambda: page(2000)) < 2.3 * lines_run(lambda: page(1000))

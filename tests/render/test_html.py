@@ -150,7 +150,7 @@ def test_render_html_grows_linearly_with_mentions() -> None:
         mentions = [Mention(5 * i, 5 * i + 4 + 10 * (i % 3), "ABC"[i % 3], probability=0.5) for i in range(count)]
         return len(render_html(Document("word " * (count + 10), mentions)))
 
-    assert size(8000) < 2.3 * size(4000)
+    assert size(4000) < 2.3 * size(2000)
 
 
 def nested(depth: int) -> Document:
@@ -168,7 +168,7 @@ def long_labels(count: int) -> Document:
     return Document("word " * count, [Mention(5 * i, 5 * i + 4, "A" * 5000, probability=0.5) for i in range(count)])
 
 
-@pytest.mark.parametrize(("make", "count"), [(nested, 2000), (parted, 2000), (long_labels, 200)])
+@pytest.mark.parametrize(("make", "count"), [(nested, 2000), (parted, 1000), (long_labels, 100)])
 def test_render_html_takes_linear_work_and_space(make: Callable[[int], Document], count: int) -> None:
     one, two = make(count), make(2 * count)
     assert lines_run(lambda: render_html(two)) < 2.3 * lines_run(lambda: render_html(one))

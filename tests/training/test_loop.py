@@ -215,7 +215,6 @@ def test_plateau_counts_dev_scores_and_goes_on_with_more_reductions(config: Path
     ("steps", "changes"),
     [
         (3, "epochs=3"),
-        (26, "schedule=plateau"),
         (29, "schedule=plateau"),
         (26, "schedule=plateau ema_decay=0.9"),
     ],

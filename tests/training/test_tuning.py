@@ -70,7 +70,7 @@ def test_tune_chooses_the_best_of_what_was_tried(trained: Recognizer) -> None:
     dev = corpus()[1::2]
     [setting] = trained.settings()
     bias = best_value(trained, setting, dev)
-    tried = [*MENTION_BIASES[::4], bias]
+    tried = [*MENTION_BIASES[::8], bias]
     scores = {value: dev_scores(with_values(trained, mention_bias=value), dev)["f1"] for value in tried}
     assert scores[bias] == pytest.approx(max(scores.values()))
     with_values(trained, mention_bias=bias)
