@@ -12,10 +12,11 @@ import difflib
 import io
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from hyperspan.cli import main as main_of_hyperspan
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -54,11 +55,20 @@ def replayed(text: str, name: str = "a page") -> str:
 
 
 def _annotated(found: re.Match[str]) -> str:
-    command = [sys.executable, "-m", "hyperspan", *shlex.split(found["command"], comments=True)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ValueError(f"{found['command']}: {done.stderr}")
-    return _with_output(found, done.stdout.rstrip("\n") + "\n")
+    """Called in this process, whose streams are no terminal meanwhile."""
+    printed, said = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    before, sys.argv = sys.argv, ["hyperspan", *shlex.split(found["command"], comments=True)]
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+            main_of_hyperspan()
+    except SystemExit as ended:
+        if ended.code:
+            said.seek(0)
+            raise ValueError(f"{found['command']}: {said.read()}") from None
+    finally:
+        sys.argv = before
+    printed.seek(0)
+    return _with_output(found, printed.read().rstrip("\n") + "\n")
 
 
 def _with_output(found: re.Match[str], output: str) -> str:
