@@ -131,12 +131,6 @@ def test_degenerate_sizes_have_marginals_of_the_width_asked_for(width: int) -> N
         assert distribution.marginals.isfinite().all() and distribution.argmax()[1] == frozenset()
 
 
-def test_overlapping_sets_have_probability_zero() -> None:
-    distribution = LinearChain(tag_scores(3, 4, 2, torch.float64, seed=10), [4, 4, 4])
-    sets = [{(0, 3, 0), (1, 2, 0)}, {(1, 2, 0), (1, 2, 1)}, {(0, 4, 0)}]
-    assert [value > -math.inf for value in distribution.log_prob(sets).tolist()] == [False, False, True]
-
-
 def test_a_temperature_is_that_of_every_score() -> None:
     scores = tag_scores(1, 3, 1, torch.float64, seed=11)
     cold, warm = LinearChain(scores, [3]), LinearChain(scores / 2.0, [3])

@@ -44,13 +44,6 @@ def test_outside_scores_words_in_no_mention() -> None:
     torch.testing.assert_close(values, torch.tensor([-math.inf, 1.0, 0.0, -math.inf, 0.0]))
 
 
-def test_impossible_sets_have_probability_zero() -> None:
-    trees = ConstituencyTrees(torch.zeros(1, 4, 3, 2), [4])
-    for mentions in ({(0, 2, 0), (1, 3, 0)}, {(0, 2, 0), (1, 3, 1)}, {(0, 1, 0), (0, 1, 1)}, {(0, 4, 0)}):
-        assert trees.log_prob([mentions]).item() == -math.inf
-    assert trees.log_prob([{(0, 3, 0), (1, 3, 1), (2, 3, 0), (3, 4, 1)}]).item() > -math.inf
-
-
 @given(some_mentions)
 def test_is_nested(mentions: MentionSet) -> None:
     assert is_nested(mentions) == may_go_together(mentions)

@@ -73,23 +73,6 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     assert "none overlapping" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_run_with_features_is_resumed_to_the_same_bits_and_not_with_other_features(tmp_path: Path) -> None:
-    path = tmp_path / "crf.toml"
-    few = CONFIG.replace("[handcrafted]", '[handcrafted]\nwords = "words bag"').replace(
-        "tune_mention_bias = true\n", ""
-    )
-    fixed = 'optimizer = "adamw"\nschedule = "constant"\nwarmup_epochs = 0\nema_decay = 0\n'
-    path.write_text(few + fixed, encoding="utf-8")
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    train(path, whole, overrides=["training.epochs=2"], device="cpu")
-    train(path, stopped, overrides=["training.epochs=1"], device="cpu")
-    with pytest.raises(InputError, match=r"another handcrafted\.min_count"):
-        train(path, stopped, overrides=["handcrafted.min_count=2"], device="cpu", resume=True)
-    train(path, stopped, overrides=["training.epochs=2"], device="cpu", resume=True)
-    one, two = ((folder / "checkpoint.safetensors").read_bytes() for folder in (whole, stopped))
-    assert one == two
-
-
 def test_a_bad_configuration_is_refused_before_data_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     for changed, message in (

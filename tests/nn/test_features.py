@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.config import Config
-from hyperspan.errors import InputError
 from hyperspan.nn import load_model, new_model, save_model
 from hyperspan.nn.features import (
     BEYOND,
@@ -130,12 +128,6 @@ def test_only_frequent_attributes_have_weights(tmp_path: Path) -> None:
     assert kept.vocabulary.features == model.vocabulary.features
     one, other = (m.collate(sentences[:2]).features for m in (kept, model.eval()))
     assert one is not None and other is not None and one.equal(other) and one.any()
-
-
-def test_an_unknown_template_is_refused_by_name() -> None:
-    config = Config().override(["encoder.kind=handcrafted", "handcrafted.words=words prefixes"])
-    with pytest.raises(InputError, match=r"handcrafted\.words names 'prefixes', but must be some of words, near"):
-        new_model(config, read_sentences(HARBOUR))
 
 
 def test_attributes_of_training_sentences_have_names_in_the_order_of_their_hashes() -> None:

@@ -312,28 +312,6 @@ def test_the_same_seed_takes_the_same_steps_with_layers_remembered_or_not(tiny_e
         torch.testing.assert_close(tensor, ended[2][name], msg=name)
 
 
-def test_a_run_goes_on_as_if_it_had_not_stopped(tiny_encoder: Path, tmp_path: Path) -> None:
-    sentences = read_sentences(HARBOUR)[:16]
-    ended = []
-    for folder, stops in (("whole", [2]), ("stopped", [1, 2])):
-        (tmp_path / folder).mkdir()
-        for epochs in stops:
-            changes = [
-                f"training.epochs={epochs}",
-                "transformer.layer_decay=0.8",
-                "training.ema_decay=0.9",
-                "training.weight_decay=0.01",
-            ]
-            trainer = Trainer(
-                Run(TrainingLoss(new_model(settings(tiny_encoder, *changes), sentences)), sentences), tmp_path / folder
-            )
-            if epochs > stops[0]:
-                trainer.resume()
-            trainer.run()
-        ended.append((tmp_path / folder / "model.safetensors").read_bytes())
-    assert ended[0] == ended[1]
-
-
 def test_a_checkpoint_of_another_encoder_is_refused(tmp_path: Path) -> None:
     sentences = read_sentences(HARBOUR)
     config = settings(make_tiny(tmp_path / "encoder"), "training.epochs=1")

@@ -137,11 +137,8 @@ def test_what_is_refused(server: Running) -> None:
     for body in (
         {"action": "skip"},
         {"revision": revision, "action": "guess"},
-        {"revision": revision, "action": "accept"},
         {"revision": revision, "action": "skip", "mention": ADA},
-        {"revision": revision, "action": "add", "mention": ADA | {"end": 0}},
         {"revision": revision, "action": "add", "mention": ADA | {"end": 99}},
-        {"revision": revision, "action": "add", "mention": ADA | {"label": "new"}},
         {"revision": revision, "action": "note", "note": "x" * 10_001},
         {"revision": revision, "action": "skip", "more": 1},
     ):
