@@ -91,8 +91,7 @@ def speed() -> None:
         served(browser.files(), {"index.html": "<!doctype html><title>figures</title>"}) as address,
         sync_playwright() as playwright,
     ):
-        options = {"executable_path": chromium} if chromium else {}
-        page = playwright.chromium.launch(args=["--no-sandbox"], **options).new_page()
+        page = playwright.chromium.launch(args=["--no-sandbox"], executable_path=chromium).new_page()
         page.goto(f"{address}index.html")
         first = page.evaluate(
             """async ([module, model]) => {
