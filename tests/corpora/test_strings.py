@@ -113,6 +113,8 @@ def test_occurrences_are_found_in_linear_time() -> None:
         ([[0, 3, "PER"], {"text": "zoo", "label": "FAC"}], [(0, 3, "PER"), (21, 24, "FAC")]),
         ('{"PER": ["Ada"]}', [(0, 3, "PER"), (26, 29, "PER")]),
         ({"entities": [(0, 3, "PER")]}, [(0, 3, "PER")]),
+        ('```json\n[{"PER": "Ada"}]\n```', [(0, 3, "PER"), (26, 29, "PER")]),
+        (None, []),
         ([{"text": "Sea", "label": "GPE"}, {"text": "Rome", "label": "GPE"}], []),
         ([{"text": "Ada", "label": "PER", "occurrence": 3}], []),
         ([], []),
@@ -189,3 +191,12 @@ def test_strings_are_converted_and_trained_on_like_any_corpus(array: bool, tmp_p
     assert [document.mentions for document in converted] == [document.mentions for document in read_corpus(path)]
     of_training = read_train(Config().override([f"data.train={path}"]))
     assert [len(sentence.mentions) for text in of_training for sentence in text] == [1, 1] * 3
+
+
+def test_answers_beside_their_prompts_are_recognised(tmp_path: Path) -> None:
+    """As in files of instructions."""
+    path = tmp_path / "answers.jsonl"
+    record = {"instruction": "List all entities.", "input": TEXT, "output": '```json\n{"PER": ["Ada"]}\n```'}
+    path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    (document,) = read_corpus(path)
+    assert len(document.mentions) == 2 and document.metadata == {"instruction": "List all entities."}

@@ -42,6 +42,8 @@ MENTIONS = ("entities", "mentions", "annotations", "labels", "label", "ner", "ou
 STRINGS = ("text", "mention", "word", "span", "surface", "string", "phrase", "entity", "name")
 LABELS = ("label", "type", "entity_type", "entity_group", "category", "class", "tag")
 SCORES = ("probability", "score", "confidence")
+WRITTEN = ("[", "{", "```")
+"""How mentions begin that are a text of JSON, perhaps as a block of Markdown."""
 MOST_LISTED = 20
 """How many of the strings that are not found are listed."""
 
@@ -96,7 +98,7 @@ def read_strings(source: Source, problems: Problems, *, complete: bool = True) -
         record = as_object(value, "of the file")
         keys = [next((key for key in known if key in record), known[0]) for known in (TEXTS, MENTIONS)]
         text = text_of(record, keys[0])
-        mentions = placed(text, list(stated_in(record.get(keys[1], []))), line, problems, unfound)
+        mentions = placed(text, list(stated_in(record.get(keys[1]) or [])), line, problems, unfound)
         rest = {key: value for key, value in record.items() if key not in (*keys, "id")}
         scope = None if complete else NOTHING_ANNOTATED
         return Document(text, mentions, id=id_of(record.get("id")), metadata=rest, annotated=scope)
@@ -125,6 +127,8 @@ def looks_like_strings(head: str) -> bool:
 
 
 def _may_be_stated(value: object) -> bool:
+    if isinstance(value, str):
+        return value.lstrip().startswith(WRITTEN)
     if isinstance(value, dict):
         return all(isinstance(one, list) and all(isinstance(item, str) for item in one) for one in value.values())
     return isinstance(value, list) and all(_is_item(item) or _is_pair(item) for item in value)
@@ -152,7 +156,7 @@ def stated_in(value: Any, label: str = "") -> Iterator[Stated]:
     """
     if isinstance(value, str) and label:
         yield Stated(label, value)
-    elif isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+    elif isinstance(value, str) and value.lstrip().startswith(WRITTEN):
         yield from stated_in(_literal(value))
     elif isinstance(value, Mapping) and not _is_item(value):
         for name, inner in value.items():
@@ -173,7 +177,9 @@ def stated_in(value: Any, label: str = "") -> Iterator[Stated]:
 
 
 def _literal(text: str) -> Any:
-    """The value of a text that is JSON or a literal of Python, as in cells of tables."""
+    """The value of a text that is JSON or a literal of Python, as in cells of tables and in answers of models."""
+    if (block := text.strip()).startswith("```"):
+        text = block.partition("\n")[2].removesuffix("```")
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
