@@ -51,6 +51,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/configuration.md": configuration_page,
     "reference/json-lines.md": json_lines_page,
     "reference/rest.md": rest_page,
+    "how-to/browser.md": lambda: file_page("web/README.md"),
     "changelog.md": lambda: file_page("CHANGELOG.md"),
     "contributing.md": lambda: file_page("CONTRIBUTING.md"),
     "security.md": lambda: file_page("SECURITY.md"),
