@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from hyperspan.kernels.numbers import inside
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.decoding import AnyMentionSets, InferenceModel, MentionDistribution
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.structures.constraints import PartialMarks, inside
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.mentions import AnyMention, NotSupportedError, too_large, with_parts
 from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
@@ -166,5 +167,5 @@ def _decided(sentence: Sentence, kinds: dict[str, int], n: int, c: int) -> set[I
         named |= {(one.start, one.end, kind) for kind in chosen if not one.fragments}
     covered = np.array([[scope.types is None or label in scope.types for label in kinds]], dtype=bool)
     (mask,) = PartialMarks(covered, [scope.regions], [named]).known(n, c)
-    places = np.argwhere(mask & inside([len(sentence)], (1, n, c, 1))[0]).tolist()
+    places = np.argwhere(mask & inside([len(sentence)], mask[None], c)[0]).tolist()
     return {(start, start + width + 1, kind) for start, width, kind in places}

@@ -17,7 +17,7 @@ from hyperspan.kernels.choice import batch_entries, choose, encoder_library
 from hyperspan.kernels.threads import torch_openmp
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.encoder import Encoder, Spans
-from hyperspan.nn.model import Abilities, Model, Setting
+from hyperspan.nn.model import Abilities, FoundAt, Model, Setting
 from hyperspan.nn.outputs import OutputLayer, TypeAxes, WeightColumns
 from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.runtime.model import Adjustment, ArrayModel, obstacle
@@ -242,19 +242,22 @@ class Recognizer(Model):
         return self.scorer.representable(mentions, longest)
 
     def settings(self) -> list[Setting]:
-        found = [Setting.discontinuous_bias(self.found_at_discontinuous_bias)] if self.discontinuous else []
+        scorer, found = self.scorer, list[Setting]()
+        if self.discontinuous:
+            found.append(
+                Setting.discontinuous_bias(self._found_with(scorer.add_discontinuous_bias, "discontinuous_bias"))
+            )
         if self.config.training.tune_mention_bias:
-            found.append(Setting("model", "mention_bias", MENTION_BIASES, 0.0, self.found_at_mention_bias))
+            found_at = self._found_with(scorer.add_mention_bias, "mention_bias")
+            found.append(Setting("model", "mention_bias", MENTION_BIASES, 0.0, found_at))
         return found
 
-    def found_at_mention_bias(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        """Return a function from a mention bias to the most probable sets with it."""
-        scores, lengths, scorer = self(self.collate(sentences)), [len(sentence) for sentence in sentences], self.scorer
-        scores = self.biased(scores, mention_bias=0.0)
-        return lambda bias: scorer.distribution(scorer.add_mention_bias(scores, bias), lengths).argmax()
+    def _found_with(self, add: Callable[[Any, float], Any], name: str) -> FoundAt:
+        """A function from sentences to one from a value of a bias to the most probable sets with it."""
 
-    def found_at_discontinuous_bias(self, sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
-        """Return a function from a bias of discontinuous mentions to the most probable sets with it."""
-        scores, lengths, scorer = self(self.collate(sentences)), [len(sentence) for sentence in sentences], self.scorer
-        scores = self.biased(scores, discontinuous_bias=0.0)
-        return lambda bias: scorer.distribution(scorer.add_discontinuous_bias(scores, bias), lengths).argmax()
+        def found_at(sentences: Sequence[Sentence]) -> Callable[[float], list[MentionSet]]:
+            scores, lengths = self(self.collate(sentences)), [len(sentence) for sentence in sentences]
+            scores = self.biased(scores, **{name: 0.0})
+            return lambda bias: self.scorer.distribution(add(scores, bias), lengths).argmax()
+
+        return found_at

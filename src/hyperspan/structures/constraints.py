@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperspan.kernels.numbers import inside
 from hyperspan.structures.mentions import (
     AnyMention,
     Limits,
@@ -61,13 +62,6 @@ def constraint_masks(
     return mask_of(required, shape), mask_of(forbidden, shape)
 
 
-def inside(lengths: Sequence[int], shape: Shape) -> np.ndarray:
-    """(B, n, c, 1): which spans are inside their sentence."""
-    _, n, c, _ = shape
-    ends = np.arange(n)[:, None] + np.arange(c) + 1  # (n, c)
-    return (ends <= np.array(lengths, dtype=np.int64).reshape(-1, 1, 1))[..., None]
-
-
 @dataclass(frozen=True)
 class PartialMarks:
     """What a partial annotation states besides its mentions: where all mentions are listed, and which are absent.
@@ -114,7 +108,7 @@ class PartialMarks:
     def known_chains(self, lengths: Sequence[int], n: int, c: int) -> np.ndarray:
         """(B, n, m): the starts and types for which everything is known."""
         known = self.known(n, c)
-        return np.asarray((known | ~inside(lengths, known.shape)).all(2))
+        return np.asarray((known | ~inside(lengths, known, c)).all(2))
 
 
 @dataclass(frozen=True)

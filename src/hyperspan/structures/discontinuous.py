@@ -28,8 +28,8 @@ from hyperspan.structures.gaps_decoding import (
 )
 from hyperspan.structures.gaps_kbest import chain_alternatives
 from hyperspan.structures.kbest import Mentions
-from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of
-from hyperspan.structures.places import Places, with_discontinuous
+from hyperspan.structures.mentions import AnyMention, check_discontinuous, parts_of, with_parts
+from hyperspan.structures.places import Places
 from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Values, check_lengths, mean_of
 from hyperspan.structures.segmental import SegmentalHypergraph
 from hyperspan.structures.segmental_chains import Chains
@@ -163,11 +163,11 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
 
     def discontinuous_marginals(self, least: float = 0.01) -> list[dict[AnyMention, float]]:
         """For each sentence, the discontinuous mentions with a probability of at least `least`."""
-        arrays = self._over_arrays()
         result: list[dict[AnyMention, float]] = [{} for _ in self.lengths]
-        found = probable_mentions(arrays._summed()[0], arrays._continued(), [least] * self.types)
-        for (sentence, mention), probability in zip(*found, strict=True):
-            result[sentence][mention] = min(probability, 1.0)
+        [found] = self.places([[least] * self.types])
+        for row, probability, parts in zip(found.rows.tolist(), found.probabilities, found.parts, strict=False):
+            if parts:
+                result[row[0]][with_parts(parts, row[3])] = float(probability)
         return result
 
     def probabilities_of(self, found: Places) -> np.ndarray:
@@ -272,8 +272,7 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
         return found._replace(probabilities=self.probabilities_of(found))
 
     def _places_above(self, least: Sequence[float]) -> Places:
-        longer, probable = probable_mentions(self._summed()[0], self._continued(), least)
-        return with_discontinuous(places_above(self.marginals, least), longer, np.minimum(probable, 1.0).tolist())
+        return probable_mentions(self._summed()[0], places_above(self.marginals, least), self._continued(), least)
 
     def leads(self) -> tuple[np.ndarray, np.ndarray]:
         return self.first_parts(best=True).leads()

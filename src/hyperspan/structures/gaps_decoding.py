@@ -7,7 +7,6 @@ NumPy, without torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +17,6 @@ from hyperspan.structures.places import Places, with_discontinuous
 
 Pick = Callable[[Menu], np.ndarray]
 """(items,): which items of a menu are chosen."""
-
-
-class Found(NamedTuple):
-    """Discontinuous mentions of a batch, and their probabilities."""
-
-    rows: list[tuple[int, AnyMention]]
-    probabilities: list[float]
 
 
 def below(menus: Menus, sentence: int, kind: int, done: Parts, pick: Pick) -> Iterator[Parts]:
@@ -103,15 +95,16 @@ def item_probabilities(items: np.ndarray, axis: int) -> np.ndarray:
     return np.where(items == -np.inf, 0.0, np.exp(np.minimum(each, 0.0)))
 
 
-def probable_mentions(menus: Menus, goes_on: np.ndarray, least: Sequence[float]) -> Found:
-    """The discontinuous mentions that reach their type's threshold, given the probability that each first part
-    continues."""
-    found = Found([], [])
+def probable_mentions(menus: Menus, contiguous: Places, goes_on: np.ndarray, least: Sequence[float]) -> Places:
+    """Some contiguous mentions, and the discontinuous ones that reach their type's threshold, given the probability
+    that each first part continues."""
+    found: list[tuple[int, AnyMention]] = []
+    probabilities: list[float] = []
     for b, i, w, k in np.argwhere((goes_on >= np.array(least)) & (goes_on > 0)).tolist():
         for parts, probability in _probable(menus, b, k, ((i, i + w + 1),), float(goes_on[b, i, w, k]), least[k]):
-            found.rows.append((b, with_parts(parts, k)))
-            found.probabilities.append(probability)
-    return found
+            found.append((b, with_parts(parts, k)))
+            probabilities.append(min(probability, 1.0))
+    return with_discontinuous(contiguous, found, probabilities)
 
 
 def _probable(

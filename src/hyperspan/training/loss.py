@@ -29,11 +29,12 @@ from torch import Tensor, nn
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.kernels.numbers import inside
 from hyperspan.kernels.transfer import to_device
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.model import Model
 from hyperspan.nn.recognizer import Recognizer
-from hyperspan.structures.constraints import PartialMarks, inside
+from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.losses import Loss
 from hyperspan.structures.mentions import Mention
@@ -220,8 +221,8 @@ class ExpectedRates:
         beyond that range is penalised.
         """
         marginals = distribution.marginals  # (B, n, c, m)
-        shape = marginals.shape
-        unknown = (~marks.known(shape[1], shape[2]) & inside(distribution.lengths, shape)).any((1, 2))  # (B, m)
+        known = marks.known(*marginals.shape[1:3])
+        unknown = (~known & inside(distribution.lengths, known, known.shape[2])).any((1, 2))  # (B, m)
         counted = unknown & ~np.isnan(self.rates)
         wanted = np.nan_to_num(self.rates) * (counted * np.array(distribution.lengths)[:, None]).sum(0)  # (m,)
         expected = (marginals.sum((1, 2)) * torch.from_numpy(counted).to(marginals.device)).sum(0)  # (m,)
