@@ -137,7 +137,7 @@ class Values:
     def _by_node(self) -> Iterator[tuple[slice, slice, int, np.ndarray]]:
         """The nodes of each block, their edges, how many a node has, and these with what is below: (rows, ways, B)."""
         for heads, edges, width, _, _ in self.graph.blocks:
-            yield heads, edges, width, self.ways[edges].reshape(heads.stop - heads.start, width, -1)
+            yield heads, edges, width, self.ways[edges].reshape(heads.stop - heads.start, width, self.shape[1])
 
     def ranked(self, sentence: int, most: int | None = None) -> Iterator[tuple[float, list[int]]]:
         """The possible hyperpaths of a sentence with their values, the best first, found lazily; the first `most`, or
