@@ -46,8 +46,9 @@ from hyperspan.structures.graphs import (
     Hypergraph,
     Hyperpath,
     SegmentalNode,
+    walk,
 )
-from hyperspan.structures.graphs.segmental import END, upper_edges, walk
+from hyperspan.structures.graphs.segmental import END, upper_edges
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from hyperspan.structures.graphs.hypergraph import (
     inside,
     outside,
     viterbi,
+    walk,
 )
 from hyperspan.structures.graphs.joint import JointNode, joint_hypergraph, joint_hyperpath, joint_mentions
 from hyperspan.structures.graphs.packed import Graph
@@ -74,6 +75,7 @@ __all__ = [
     "segmental_hypergraph",
     "stretches",
     "viterbi",
+    "walk",
 ]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, check_encoded, walk
 from hyperspan.structures.mentions import AnyMention, Limits, Parts, parts_of, with_parts
 
 
@@ -104,24 +104,13 @@ def discontinuous_hyperpath(
             return any(parts[: len(node.parts)] == node.parts for kind, parts in wanted if kind == node.kind)
         return any(start == node.start and end > node.last for start, end in following)
 
-    path: list[Hyperedge[DiscontinuousNode]] = []
-    todo = [graph.root] if graph.outgoing(graph.root) else []
-    while todo:
-        node = todo.pop()
-        every = {child for edge in graph.outgoing(node) for child in edge.tail}
-        if node.symbol in "AE":
-            tail = every
-        elif node.symbol == "T":
+    def tail_of(node: DiscontinuousNode) -> set[DiscontinuousNode]:
+        if node.symbol == "T":
             own = DiscontinuousNode("I", node.start, node.kind, node.start)
-            tail = {own} if own in every and holds(own, ()) else {END_OF_MENTION}
-        else:
-            tail = {child for child in every if holds(child._replace(kind=node.kind), node.parts)}
-        for edge in graph.outgoing(node):
-            if set(edge.tail) == tail:
-                path.append(edge)
-                todo.extend(reversed(edge.tail))
-    if missing := wanted - {(mention[2], parts_of(mention)) for mention in discontinuous_mentions(path)}:
-        raise ValueError(
-            f"the mentions {sorted(missing)}, as type and parts, are not in this hypergraph: their width, span or type is out of range"
-        )
-    return tuple(path)
+            return {own} if holds(own, ()) else {END_OF_MENTION}
+        every = {child for edge in graph.outgoing(node) for child in edge.tail}
+        return {child for child in every if holds(child._replace(kind=node.kind), node.parts)}
+
+    path = walk(graph, tail_of)
+    check_encoded((with_parts(parts, kind) for kind, parts in wanted), discontinuous_mentions(path))
+    return path

@@ -16,7 +16,7 @@ tested against the functions below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Generic, TypeVar
@@ -118,6 +118,30 @@ def viterbi(graph: Hypergraph, weights: Weights) -> Scored:
     if not best:
         raise ValueError("no hyperpath is possible: every one uses an edge of weight -inf")
     return best[0]
+
+
+def walk(graph: Hypergraph[Node], tail_of: Callable[[Node], Iterable[Node]]) -> Hyperpath[Node]:
+    """The hyperpath that takes, at each node with several edges, the one with this tail, in any order; it stops where
+    there is none."""
+    path: list[Hyperedge[Node]] = []
+    todo = [graph.root]
+    while todo:
+        node = todo.pop()
+        edges = graph.outgoing(node)
+        if len(edges) > 1:
+            tail = set(tail_of(node))
+            edges = [edge for edge in edges if set(edge.tail) == tail]
+        path += edges
+        todo.extend(child for edge in edges for child in reversed(edge.tail))
+    return tuple(path)
+
+
+def check_encoded(wanted: Iterable[Any], found: Collection[Any]) -> None:
+    """Raise an error unless a hyperpath encodes all mentions that were wanted."""
+    if missing := set(wanted).difference(found):
+        raise ValueError(
+            f"the mentions {sorted(missing)} are not in this hypergraph: their width, span or type is out of range"
+        )
 
 
 def hyperpaths(graph: Hypergraph[Node]) -> Iterator[Hyperpath[Node]]:

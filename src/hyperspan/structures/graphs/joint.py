@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, check_encoded, walk
 from hyperspan.structures.mentions import Mention, MentionSet
 
 
@@ -91,16 +91,6 @@ def joint_hyperpath(mentions: Iterable[Mention], graph: Hypergraph[JointNode]) -
         here = [_end(kind) for kind in node.types if node.symbol == "I" and (start, ends, kind) in wanted]
         return (*here, JointNode("I", start, on, ends)) if on else tuple(here)
 
-    path: list[Hyperedge[JointNode]] = []
-    todo = [graph.root]
-    while todo:
-        node = todo.pop()
-        for edge in graph.outgoing(node):
-            if node.symbol in "AE" or edge.tail == tail_of(node):
-                path.append(edge)
-                todo.extend(reversed(edge.tail))
-    if missing := wanted - joint_mentions(path):
-        raise ValueError(
-            f"the mentions {sorted(missing)} are not in this hypergraph: their width, span or type is out of range"
-        )
-    return tuple(path)
+    path = walk(graph, tail_of)
+    check_encoded(wanted, joint_mentions(path))
+    return path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, check_encoded, walk
 from hyperspan.structures.mentions import Mention, MentionSet
 
 
@@ -63,21 +63,6 @@ def inner_edges(here: SegmentalNode, last: int) -> list[Hyperedge[SegmentalNode]
     return [Hyperedge(here, (END,)), *longer]
 
 
-def walk(
-    graph: Hypergraph[SegmentalNode], tail_of: Callable[[SegmentalNode], tuple[SegmentalNode, ...]]
-) -> Hyperpath[SegmentalNode]:
-    """The hyperpath that takes the edge with this tail at each T and I node; it stops where there is no such edge."""
-    path: list[Hyperedge[SegmentalNode]] = []
-    todo = [graph.root]
-    while todo:
-        node = todo.pop()
-        for edge in graph.outgoing(node):
-            if node.symbol in "AE" or edge.tail == tail_of(node):
-                path.append(edge)
-                todo.extend(reversed(edge.tail))
-    return tuple(path)
-
-
 def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
     """The one hyperpath of a segmental hypergraph that encodes this set of mentions."""
     wanted = set(mentions)
@@ -91,10 +76,7 @@ def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) 
         return (*[END] * closes, *[SegmentalNode("I", start, kind, last + 1)] * goes_on)
 
     path = walk(graph, tail_of)
-    if missing := wanted - mentions_of(path):
-        raise ValueError(
-            f"the mentions {sorted(missing)} are not in this hypergraph: their width, span or type is out of range"
-        )
+    check_encoded(wanted, mentions_of(path))
     return path
 
 
