@@ -19,7 +19,7 @@ import numpy as np
 
 from hyperspan.evaluation.calibration import Calibration, calibrate
 from hyperspan.structures.calibration import TypeCalibration, allowed_bias
-from hyperspan.training.calibration_chains import DevBatch, Tempered
+from hyperspan.training.calibration_chains import ChainBatch, PartBatch, Tempered
 
 FACTORS = np.array([1.06**step for step in range(-5, 12)])
 """Factors for the temperature of the model, from 0.75 to 1.9."""
@@ -56,7 +56,13 @@ class CalibrationFit:
 class DevChains:
     """The chains of dev at all candidate temperatures."""
 
-    def __init__(self, batches: Iterable[DevBatch], types: int, temperature: float, had: TypeCalibration | None = None):
+    def __init__(
+        self,
+        batches: Iterable[ChainBatch | PartBatch],
+        types: int,
+        temperature: float,
+        had: TypeCalibration | None = None,
+    ):
         """Tabulate the chains; `had` is the current calibration of the model, if any."""
         batches = list(batches)
         self.types, self.temperatures = types, temperature * FACTORS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,27 +42,17 @@ class Marked(NamedTuple):
     right: np.ndarray  # (mentions found,): whether it is gold
 
 
-class DevBatch(Protocol):
-    """A batch of dev."""
-
-    numbers: np.ndarray  # (B,): the sentences of dev
-    marked: Marked
-
-    def tempered(self, temperature: float) -> Tempered:
-        """The marked chains with all scores divided by a temperature."""
-        ...
-
-
 @dataclass
 class ChainBatch:
     """A batch of a distribution over contiguous mentions."""
 
-    numbers: np.ndarray
+    numbers: np.ndarray  # (B,): the sentences of dev
     marked: Marked
     chains: Chains
     """The scores of the marked chains at a temperature of 1."""
 
     def tempered(self, temperature: float) -> Tempered:
+        """The marked chains with all scores divided by a temperature."""
         chains = Chains(*(array / temperature for array in self.chains))
         return _tempered(chains, chains, self.marked)
 
