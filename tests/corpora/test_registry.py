@@ -127,7 +127,12 @@ def test_a_file_in_no_known_format_gets_a_guess_and_its_first_wrong_line(
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read_corpus(path).__next__()
-    assert f"{path} is in no format that is known here; {guess.format(path)}" in str(refused.value)
+    expected = f"{path} is in no format that is known here; {guess.format(path)}"
+    assert expected in str(refused.value)
+    (tmp_path / "z").write_text("nothing\n", encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_corpus(tmp_path)
+    assert f"none of the 2 files is in a known format: {expected}" in str(refused.value)
 
 
 def test_unknown_names_and_options_are_explained(tmp_path: Path) -> None:

@@ -243,21 +243,21 @@ def _holds_several(given: str | Path) -> bool:
 def _of_one_format(sources: list[Source]) -> tuple[list[Source], str]:
     """The files of a folder that have the format of the first recognised file."""
     unreadable: CorpusError | None = None
+    unknown: list[InputError] = []
     for source in sources:
         try:
             name = detect(source)
         except CorpusError as error:
             unreadable = unreadable or error
             continue
-        except InputError:
+        except InputError as error:
+            unknown.append(error)
             continue
         ending = next((suffix for suffix in FORMATS[name].suffixes if _plain_name(source).endswith(suffix)), None)
         if ending is None:
             return [other for other in sources if other is source or _may_be(other, name)], name
         return [other for other in sources if _plain_name(other).endswith(ending)], name
-    raise unreadable or UnknownFormatError(
-        f"none of the {len(sources)} files is in a known format; name it with --from, one of {', '.join(readable_formats())}"
-    )
+    raise unreadable or UnknownFormatError(f"none of the {len(sources)} files is in a known format: {unknown[0]}")
 
 
 def _may_be(source: Source, name: str) -> bool:
