@@ -172,6 +172,11 @@ def test_what_is_forgiven_found_twice_or_not_found_is_said() -> None:
     }
 
 
+def test_labels_that_differ_in_case_alone_are_said() -> None:
+    _, problems = read([{"text": TEXT, "entities": {"Place": ["Seattle"], "PLACE": ["zoo"], "PER": []}}])
+    assert "labels that differ in case alone and are types of their own: PLACE, Place" in problems.notes
+
+
 def test_what_is_listed_may_be_all_that_is_certain() -> None:
     (document,), _ = read([{"text": TEXT, "entities": {"PER": ["Ada"]}}], complete=False)
     assert document.annotated == NOTHING_ANNOTATED

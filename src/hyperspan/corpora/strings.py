@@ -92,13 +92,14 @@ def read_strings(source: Source, problems: Problems, *, complete: bool = True) -
     string that its text has more than once read as a mention at each place
     mention left out because its text does not have it: "Acme" (ORG, line 1)
     """
-    unfound = Unfound(problems)
+    unfound, labels = Unfound(problems), set[str]()
 
     def build(value: object, line: int | str) -> Document:
         record = as_object(value, "of the file")
         keys = [next((key for key in known if key in record), known[0]) for known in (TEXTS, MENTIONS)]
         text = text_of(record, keys[0])
         mentions = placed(text, list(stated_in(record.get(keys[1]) or [])), line, problems, unfound)
+        labels.update(mention.label for mention in mentions)
         rest = {key: value for key, value in record.items() if key not in (*keys, "id")}
         scope = None if complete else NOTHING_ANNOTATED
         return Document(text, mentions, id=id_of(record.get("id")), metadata=rest, annotated=scope)
@@ -106,6 +107,15 @@ def read_strings(source: Source, problems: Problems, *, complete: bool = True) -
     for line, value in json_values(source, problems):
         yield from problems.tried(source, line, build, value, line, remedy=LEAVE_OUT.format("record"))
     unfound.report()
+    for alike in _differing_in_case(labels):
+        problems.note(f"labels that differ in case alone and are types of their own: {', '.join(alike)}")
+
+
+def _differing_in_case(labels: Iterable[str]) -> Iterator[list[str]]:
+    by_name: dict[str, list[str]] = {}
+    for label in sorted(labels):
+        by_name.setdefault(label.casefold(), []).append(label)
+    yield from (alike for alike in by_name.values() if len(alike) > 1)
 
 
 def looks_like_strings(head: str) -> bool:
