@@ -113,8 +113,9 @@ class ErrorFilters:
         return " ".join(["difference", *(self._groups[group][2][value] for group, value in values.items())])
 
     def choices(self) -> Iterator[str]:
-        """The checkboxes, right before the list, as the style sheet requires."""
-        yield '<h2 class="filters">Show only</h2>\n<p class="filters">Choose any number; where nothing is chosen, all are shown.</p>\n'
+        """The checkboxes, right before the list, as the style sheet requires; folded into one row, where chosen ones stay."""
+        yield '<input type="checkbox" class="choice" id="fold"><label for="fold">Filters</label>\n'
+        yield '<p class="filters">Choose any number; where nothing is chosen, all are shown.</p>\n'
         for group, (title, counts, names) in self._groups.items():
             if names:
                 yield f"<h3>{title}</h3>\n"
@@ -142,11 +143,11 @@ def _summary(found: ErrorReport, systems: Sequence[str]) -> Iterator[str]:
     below = "those of A and B below" if len(systems) > 1 else "predicted ones below"
     yield f"<p>Gold mentions are above the words, {below}. A difference has a number, which the list names; what is right is pale. "
     worst = (
-        "Sentences in which one is worse than the other come first"
+        "Sentences in which one is worse than the other come first, by how much"
         if len(systems) > 1
         else "The worst sentences come first"
     )
-    yield f"{worst}: by the sum of 1 − p of the missed and p of the wrong mentions, where p is the probability under the model.</p>\n"
+    yield f"{worst}: a missed or wrong mention counts 1 if the system was sure, and a half if it was half sure.</p>\n"
 
 
 def _counts(found: ErrorReport) -> Iterator[str]:
@@ -172,7 +173,7 @@ def _article(errors: SentenceErrors, filters: ErrorFilters, colours: Colours) ->
     written, offsets = spaced_text(sentence)
     text = clean(written)
     name = f"<bdi>{escape(clean(place.id))}</bdi>" if place.id else f"document {place.document + 1}"
-    yield f'<article class="hyperspan"><h2>{name}, sentence {place.number} <small>cost {errors.cost:.2f}</small></h2>'
+    yield f'<article class="hyperspan"><h2>{name}, sentence {place.number} <small>how wrong: {errors.cost:.2f}</small></h2>'
     above, below = _wishes(errors, offsets)
     bars = [*lay_out(text, above, above=True), *lay_out(text, below)]
     yield f'<div class="drawn"><div class="text" lang=""{padding(text, bars)}>'
