@@ -20,7 +20,7 @@ from hyperspan.nn import save_model
 from hyperspan.types import Mention
 from tests.serve.running import until
 from tests.support.models import small_model
-from tests.support.process import Served, call
+from tests.support.process import PATIENCE, Served, call
 
 TEXT = "Ada left the zoo of Oz. The keeper of the zoo saw Ada. Nobody slept. Oz saw the keeper. Ada fed Oz. Ada slept."
 
@@ -32,7 +32,7 @@ class Labelling(Served):
         super().__init__("label", "a.txt", "-m", "small", "--no-browser", "--by", "order", *arguments, cwd=folder)
         address, _, token = self.link.partition("label?token=")
         headers = {"Authorization": f"Bearer {token}"}
-        self.client = httpx2.Client(base_url=f"{address}v1/label/", headers=headers, timeout=30)
+        self.client = httpx2.Client(base_url=f"{address}v1/label/", headers=headers, timeout=PATIENCE)
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -71,7 +71,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
     thread.start()
     until(lambda: len(answered) >= 15)
     assert one.end(signal.SIGKILL)[0] == -signal.SIGKILL
-    thread.join(20)
+    thread.join(PATIENCE)
     log = EventLog(folder / "ann.jsonl.log")
     notes = [event for event in log.events if event["event"] == "decision"]
     log.close()

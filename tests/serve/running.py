@@ -21,6 +21,7 @@ from hyperspan.serve.service import Service
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Document, Sentence
 from tests.support.models import small_model, watched_model
+from tests.support.process import PATIENCE
 
 TEXT = "Ada left the zoo of Oz.  The keeper of the zoo saw Ada!\n\nNobody slept."
 
@@ -30,7 +31,7 @@ class Running:
 
     def __init__(self, server: Server, url: str):
         self.server, self.url = server, url
-        self.client = httpx2.Client(base_url=url, timeout=30)
+        self.client = httpx2.Client(base_url=url, timeout=PATIENCE)
         self.log: list[str] = []
 
     @property
@@ -81,12 +82,12 @@ class Gated(Annotator):
     def _wait(self, sentences: Sequence[Sentence]) -> None:
         self.given.append([" ".join(sentence.tokens) for sentence in sentences])
         self.busy.set()
-        assert self.gate.wait(30)
+        assert self.gate.wait(PATIENCE)
 
 
 def until(condition: Callable[[], bool]) -> None:
     """Waits until something is so."""
-    end = time.monotonic() + 120  # a busy machine gives a training process little time
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -119,5 +120,5 @@ def running(
         ACCESS.removeHandler(handler)
         one.client.close()
         server.stop()
-        thread.join(30)
+        thread.join(PATIENCE)
         assert not thread.is_alive()

@@ -21,6 +21,7 @@ from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
 from tests.serve.running import Running, running, until
 from tests.serve.test_process import Process
+from tests.support.process import PATIENCE
 
 JSON_TYPE = {"Content-Type": "application/json"}
 LONG_SENTENCE = "IL2" + " x" * 998
@@ -28,7 +29,7 @@ LONG_SENTENCE = "IL2" + " x" * 998
 
 def raw(port: int, request: bytes) -> bytes:
     """All that is answered to these bytes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         answer = b""
         while part := connection.recv(1 << 16):
@@ -192,7 +193,7 @@ def test_long_answers_are_written_by_other_threads(server: Running, monkeypatch:
 
 def test_a_line_that_does_not_end_is_given_up(annotator: Annotator) -> None:
     with running(Settings(seconds=0.5), {"small": annotator}) as one:
-        connection = socket.create_connection(("127.0.0.1", one.port), timeout=20)
+        connection = socket.create_connection(("127.0.0.1", one.port), timeout=PATIENCE)
         connection.sendall(head("/v1/annotate/stream", "Transfer-Encoding: chunked"))
         received: list[bytes] = []
         reading = threading.Thread(target=lambda: received.append(connection.recv(1 << 16)))
@@ -212,7 +213,9 @@ def test_a_line_that_does_not_end_is_given_up(annotator: Annotator) -> None:
 def test_open_lines_of_many_streams_hold_no_more_than_the_limit(annotator: Annotator) -> None:
     settings = Settings(max_body_bytes=100_000, max_held_bytes=300_000)
     with running(settings, {"small": annotator}) as one, ExitStack() as stack:
-        begun = [stack.enter_context(socket.create_connection(("127.0.0.1", one.port), timeout=20)) for _ in range(12)]
+        begun = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", one.port), timeout=PATIENCE)) for _ in range(12)
+        ]
         line = b'{"text": "' + b"x" * 90_000
         for connection in begun:
             connection.sendall(head("/v1/annotate/stream", "Transfer-Encoding: chunked"))
@@ -293,7 +296,7 @@ def test_it_stops_in_time_whatever_it_computes(small_folder: Path, closing: Exit
     status, _ = one.end()
     assert status == 0
     for thread in asking:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert answers == [503] * 4  # what was not yet in the queue included
 
 
@@ -321,7 +324,7 @@ def test_process_answers_beside_a_large_request_and_logs_json(small_folder: Path
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
     )
     for noise in (*nonsense, head("/v1/annotate", "Content-Length: 9") + b"x"):
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
             connection.sendall(noise)
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1000)

@@ -31,6 +31,7 @@ from hyperspan.serve.settings import Settings
 from hyperspan.types import Sentence
 from tests.serve.running import TEXT, Gated, Running, running, until
 from tests.support.models import small_model
+from tests.support.process import PATIENCE
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def started(gated: Gated, queued: int = 1000) -> Batcher:
     """A batcher that is busy with something."""
     one = Batcher(queued, Metrics())
     one.submit(job(gated, "First."))
-    gated.busy.wait(10)
+    gated.busy.wait(PATIENCE)
     return one
 
 
@@ -57,7 +58,7 @@ def finish(one: Batcher) -> None:
     """Ends a batcher when all is done."""
     until(lambda: one.queued == 0)
     one.abort()
-    one.join(20)
+    one.join(PATIENCE)
     assert not one.is_alive
 
 
@@ -70,9 +71,10 @@ def test_what_waits_is_computed_together_and_the_first_does_not_wait(gated: Gate
     gated.gate.set()
     for text, waiting in zip(("Oz", "home", "soon"), jobs, strict=True):
         assert (
-            waiting.done.result(10)[0].mentions == predict(gated.model, waiting.sentences, waiting.options)[0].mentions
+            waiting.done.result(PATIENCE)[0].mentions
+            == predict(gated.model, waiting.sentences, waiting.options)[0].mentions
         ), text
-    odd.done.result(10)
+    odd.done.result(PATIENCE)
     finish(one)
     assert gated.given[:3] == [
         ["First ."],
@@ -93,7 +95,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(gated: Gated, monkeypatch:
     one.submit(long)
     one.submit(short)
     gated.gate.set()
-    assert len(long.done.result(20)) == 100 and len(short.done.result(20)) == 1
+    assert len(long.done.result(PATIENCE)) == 100 and len(short.done.result(PATIENCE)) == 1
     assert finished == ["short", "long"]
     assert max(map(len, gated.given)) <= 12 and one.queued == 0
     alone = predict(gated.model, long.sentences, long.options)
@@ -115,9 +117,9 @@ def test_nobody_suffers_from_what_others_send(gated: Gated, monkeypatch: pytest.
     for waiting in (good, bad, other):
         one.submit(waiting)
     gated.gate.set()
-    assert good.done.result(10)[0].mentions and len(other.done.result(10)) == 1
+    assert good.done.result(PATIENCE)[0].mentions and len(other.done.result(PATIENCE)) == 1
     with pytest.raises(InputError, match="poison is no text"):
-        bad.done.result(10)
+        bad.done.result(PATIENCE)
     finish(one)
     assert one.queued == 0
 
@@ -135,12 +137,12 @@ def test_a_full_queue_turns_away_and_who_leaves_makes_room(gated: Gated) -> None
     kept = job(gated, "Oz.")
     one.submit(kept)
     gated.gate.set()
-    assert len(kept.done.result(10)) == 1 and waiting.done.cancelled()
+    assert len(kept.done.result(PATIENCE)) == 1 and waiting.done.cancelled()
     dropped = job(gated, "Ada left. " * 20)
     gated.gate.clear()
     gated.busy.clear()
     one.submit(dropped)
-    gated.busy.wait(10)
+    gated.busy.wait(PATIENCE)
     one.cancel(dropped)  # while it is computed
     gated.gate.set()
     finish(one)
@@ -165,8 +167,8 @@ def test_short_requests_come_before_the_next_long_sentence(gated: Gated) -> None
     for waiting in (*long, *short):
         one.submit(waiting)
     gated.gate.set()
-    assert all(len(waiting.done.result(20)) == 2 for waiting in long)
-    assert all(len(waiting.done.result(20)) == 1 for waiting in short)
+    assert all(len(waiting.done.result(PATIENCE)) == 2 for waiting in long)
+    assert all(len(waiting.done.result(PATIENCE)) == 1 for waiting in short)
     finish(one)
     assert [len(given) for given in gated.given] == [1, 1, 2, *[1] * 7]  # a long one, both short ones, the others
     assert gated.given[2] == ["Oz slept .", "Ada slept ."] and one.queued == 0
@@ -181,7 +183,7 @@ def test_a_request_waits_for_no_more_of_others_than_it_asks_for(gated: Gated) ->
     small = job(gated, "Oz.")
     one.submit(small)
     gated.gate.set()
-    assert len(small.done.result(10)) == 1
+    assert len(small.done.result(PATIENCE)) == 1
     one.cancel(large)
     finish(one)
     assert one.queued == one.ahead(1e9) == 0
@@ -199,7 +201,7 @@ def test_overload_is_said_at_once_and_what_was_accepted_is_answered(gated: Gated
     settings = Settings(max_queued_words=10, max_requests=4)
     with running(settings, {"small": gated}) as one, ThreadPoolExecutor(8) as pool:
         accepted = [asking(pool, one, "Ada left the zoo of Oz and slept.")]
-        gated.busy.wait(10)
+        gated.busy.wait(PATIENCE)
         accepted.append(asking(pool, one, "Ada left."))
         until(lambda: one.service.in_flight == 2)
         until(lambda: one.service.batcher is not None and one.service.batcher.jobs == 1)
@@ -207,14 +209,14 @@ def test_overload_is_said_at_once_and_what_was_accepted_is_answered(gated: Gated
         assert shed.status_code == 503 and int(shed.headers["retry-after"]) >= 1
         assert shed.json()["error"]["code"] == "overloaded" and "words are waiting already" in shed.text
         gated.gate.set()
-        assert [future.result(10).status_code for future in accepted] == [200, 200]
+        assert [future.result(PATIENCE).status_code for future in accepted] == [200, 200]
         gated.gate.clear()
         many = [asking(pool, one, "Oz.") for _ in range(4)]
         until(lambda: one.service.taken["requests"] == 4)
         assert "4 requests are at work, which is the limit" in one.post(text="Oz.").text
         assert one.client.get("/healthz").status_code == one.client.get("/metrics").status_code == 200
         gated.gate.set()
-        assert all(future.result(10).status_code == 200 for future in many)
+        assert all(future.result(PATIENCE).status_code == 200 for future in many)
         text = one.client.get("/metrics").text
         assert 'hyperspan_shed_total{reason="queue"} 1' in text and 'hyperspan_shed_total{reason="requests"} 1' in text
 
@@ -223,7 +225,7 @@ def test_a_request_that_takes_too_long_is_given_up(gated: Gated) -> None:
     with running(Settings(seconds=0.3), {"small": gated}) as one:
         blocking = threading.Thread(target=lambda: one.post(text="Ada left."))
         blocking.start()
-        gated.busy.wait(10)
+        gated.busy.wait(PATIENCE)
         late = one.post(text="Oz slept.")
         assert late.status_code == 504 and "took longer than 0.3 seconds" in late.json()["error"]["message"]
         gated.gate.set()
@@ -235,35 +237,35 @@ def test_a_request_that_takes_too_long_is_given_up(gated: Gated) -> None:
 def test_a_caller_who_leaves_frees_his_place(gated: Gated) -> None:
     with running(None, {"small": gated}) as one, ThreadPoolExecutor(1) as pool:
         first = asking(pool, one, "Ada left.")
-        gated.busy.wait(10)
+        gated.busy.wait(PATIENCE)
         leaving = http.client.HTTPConnection("127.0.0.1", one.port)
         leaving.request("POST", "/v1/annotate", json.dumps({"text": "Oz slept."}), {"Content-Type": "application/json"})
         until(lambda: one.service.in_flight == 2)
         leaving.close()
         until(lambda: one.service.in_flight == 1)
         gated.gate.set()
-        assert first.result(10).status_code == 200
+        assert first.result(PATIENCE).status_code == 200
         until(lambda: any(json.loads(entry)["status"] == 499 for entry in one.log))
         assert not any("Oz slept ." in given for given in gated.given)
 
 
 def test_slow_callers_are_not_waited_for(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "HEAD_SECONDS", 0.2)
-    with running(Settings(seconds=0.3), {"small": annotator}) as one:
-        slow = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+    with running(Settings(seconds=2), {"small": annotator}) as one:
+        slow = http.client.HTTPConnection("127.0.0.1", one.port, timeout=PATIENCE)
         slow.putrequest("POST", "/v1/annotate")
         slow.putheader("Content-Length", "100")
         slow.putheader("Content-Type", "application/json")
         slow.endheaders(b'{"text":')
         response = slow.getresponse()
-        assert response.status == 408 and b"did not come within 0.3 seconds" in response.read()
-        silent = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+        assert response.status == 408 and b"did not come within 2 seconds" in response.read()
+        silent = http.client.HTTPConnection("127.0.0.1", one.port, timeout=PATIENCE)
         silent.connect()
         assert silent.sock is not None
         silent.sock.sendall(b"POST /v1/annotate HTT")
         assert silent.sock.recv(100) == b""  # closed
         silent.close()
-        kept = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+        kept = http.client.HTTPConnection("127.0.0.1", one.port, timeout=PATIENCE)
         for _ in range(2):  # on one connection, with a pause that is longer than a head may take
             kept.request("POST", "/v1/annotate", b'{"text": "Ada"}', {"Content-Type": "application/json"})
             assert kept.getresponse().read().startswith(b'{"model"')
@@ -303,7 +305,7 @@ def test_stopping_finishes_what_was_accepted_and_refuses_the_rest(gated: Gated) 
         assert refused.status_code == 503 and refused.json()["error"]["code"] == "shutting_down"
         assert one.client.get("/readyz").status_code == 503 and one.client.get("/healthz").status_code == 200
         gated.gate.set()
-        assert [future.result(10).status_code for future in accepted] == [200, 200]
+        assert [future.result(PATIENCE).status_code for future in accepted] == [200, 200]
 
 
 def test_a_large_answer_is_made_without_a_pause_to_look_through_all_objects(annotator: Annotator) -> None:

@@ -17,7 +17,7 @@ from hyperspan.errors import InputError
 from hyperspan.serve import run
 from hyperspan.serve.settings import Settings
 from tests.serve.running import TEXT, until
-from tests.support.process import Served, call
+from tests.support.process import PATIENCE, Served, call
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ class Process(Served):
 
     def __init__(self, *arguments: object):
         super().__init__("serve", *arguments, HYPERSPAN_API_KEY="key")
-        self.client = httpx2.Client(base_url=self.link, timeout=30, headers={"X-API-Key": "key"})
+        self.client = httpx2.Client(base_url=self.link, timeout=PATIENCE, headers={"X-API-Key": "key"})
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
@@ -58,7 +58,7 @@ def test_it_is_killed_comes_back_and_stops_in_order(small_folder: Path, closing:
     asking.start()
     until(lambda: "hyperspan_requests_in_flight 1" in first.client.get("/metrics").text)
     first.popen.send_signal(signal.SIGKILL)
-    asking.join(20)
+    asking.join(PATIENCE)
     assert first.end()[0] == -signal.SIGKILL and lost[0] != "200"
 
     second = closing.enter_context(Process("--model", small_folder, "--port", httpx2.URL(first.link).port))
@@ -72,7 +72,7 @@ def test_it_is_killed_comes_back_and_stops_in_order(small_folder: Path, closing:
     until(lambda: second.client.get("/readyz").status_code == 503)
     refused = second.client.post("/v1/annotate", json={"text": "Ada"})
     assert refused.status_code == 503 and refused.headers["retry-after"]
-    asking.join(20)
+    asking.join(PATIENCE)
     status, said = second.end()
     assert (status, lost[1]) == (0, "200")
     entries = [json.loads(line) for line in said.splitlines()]
@@ -126,6 +126,6 @@ def test_a_model_that_cannot_be_loaded_ends_it(small_folder: Path, tmp_path: Pat
 
     thread = threading.Thread(target=serve)
     thread.start()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert isinstance(thread_errors[0], InputError)

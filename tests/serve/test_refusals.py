@@ -14,6 +14,7 @@ import pytest
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Running, running, until
+from tests.support.process import PATIENCE
 
 KNOWN = {"start": 0, "end": 3, "label": "person"}
 DEEP = "[" * 100_000
@@ -181,11 +182,11 @@ def test_what_goes_wrong_inside_stays_there(
 def test_requests_that_are_no_http_are_survived(server: Running) -> None:
     place = ("127.0.0.1", server.port)
     for noise in (b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"POST /v1/annotate HTTP/1.1\r\nContent-Length: x\r\n\r\n"):
-        with socket.create_connection(place, timeout=5) as connection:
+        with socket.create_connection(place, timeout=PATIENCE) as connection:
             connection.sendall(noise)
             connection.shutdown(socket.SHUT_WR)
             assert b"Traceback" not in connection.recv(1000)
-    half = http.client.HTTPConnection(*place, timeout=5)  # sends half a body and goes away
+    half = http.client.HTTPConnection(*place, timeout=PATIENCE)  # sends half a body and goes away
     half.putrequest("POST", "/v1/annotate")
     half.putheader("Content-Length", "100")
     half.endheaders(b'{"text":')

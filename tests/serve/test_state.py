@@ -25,6 +25,7 @@ from hyperspan.serve.settings import Settings
 from hyperspan.types import Document
 from tests.serve.running import Running, running, until
 from tests.support.models import small_model
+from tests.support.process import PATIENCE
 
 
 def test_all_bundled_models_are_served_and_the_default_is_that_of_load() -> None:
@@ -71,7 +72,7 @@ def test_models_that_cannot_be_served(tmp_path: Path) -> None:
 
 def test_it_is_not_ready_while_models_are_loaded(annotator: Annotator, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, loading = threading.Event(), Service._load
-    monkeypatch.setattr(Service, "_load", lambda self: gate.wait(20) and loading(self))
+    monkeypatch.setattr(Service, "_load", lambda self: gate.wait(PATIENCE) and loading(self))
     with running(annotators={"small": annotator}, ready=False) as one:
         assert one.client.get("/healthz").status_code == 200
         for response in (one.client.get("/readyz"), one.client.get("/v1/models"), one.post(text="Ada")):
@@ -92,7 +93,7 @@ class Slow(Annotator):
         self.gate, self.error = threading.Event(), error
 
     def __call__(self, text: str | Document, **options: Any) -> Document:
-        assert self.gate.wait(20)
+        assert self.gate.wait(PATIENCE)
         if self.error is not None:
             raise self.error
         return super().__call__(text, **options)

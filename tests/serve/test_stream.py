@@ -16,6 +16,7 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.serve import stream
 from hyperspan.serve.settings import Settings
 from tests.serve.running import Gated, Running, running, until
+from tests.support.process import PATIENCE
 
 
 def lines(server: Running, content: Any, query: str = "") -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def test_lines_that_are_too_long(annotator: Annotator) -> None:
 
 def test_an_answer_comes_while_the_request_goes_on(server: Running) -> None:
     place = ("127.0.0.1", server.port)
-    with socket.create_connection(place, timeout=10) as connection:
+    with socket.create_connection(place, timeout=PATIENCE) as connection:
         connection.sendall(
             b"POST /v1/annotate/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
         )
@@ -132,7 +133,7 @@ def test_no_more_is_read_than_can_be_worked_on(gated_server: tuple[Running, Gate
     one, gated = gated_server
     line = b'{"text": "Ada left.", "id": "%s"}\n' % (b"x" * 2000)
     sent = 0
-    with socket.create_connection(("127.0.0.1", one.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", one.port), timeout=PATIENCE) as connection:
 
         def send() -> None:
             nonlocal sent
@@ -146,7 +147,7 @@ def test_no_more_is_read_than_can_be_worked_on(gated_server: tuple[Running, Gate
 
         caller = threading.Thread(target=send)
         caller.start()
-        gated.busy.wait(10)
+        gated.busy.wait(PATIENCE)
         last = -1
         while sent != last:  # until the caller is held back
             last = sent
@@ -157,7 +158,7 @@ def test_no_more_is_read_than_can_be_worked_on(gated_server: tuple[Running, Gate
         received = bytearray()
         while not received.endswith(b"\r\n0\r\n\r\n"):
             received += connection.recv(1 << 20)
-        caller.join(30)
+        caller.join(PATIENCE)
     assert received.count(b'"mentions"') == sent and b'"error"' not in received
 
 
@@ -173,7 +174,7 @@ def test_who_leaves_and_when_the_server_stops(gated_server: tuple[Running, Gated
     one, gated = gated_server
 
     def begun() -> http.client.HTTPConnection:
-        caller = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+        caller = http.client.HTTPConnection("127.0.0.1", one.port, timeout=PATIENCE)
         caller.putrequest("POST", "/v1/annotate/stream")
         caller.putheader("Transfer-Encoding", "chunked")
         caller.putheader("Content-Type", "application/x-ndjson")
@@ -181,7 +182,7 @@ def test_who_leaves_and_when_the_server_stops(gated_server: tuple[Running, Gated
         return caller
 
     leaving = begun()
-    gated.busy.wait(10)
+    gated.busy.wait(PATIENCE)
     until(lambda: one.service.in_flight == 1)
     leaving.close()
     until(lambda: one.service.in_flight == 0)
@@ -195,8 +196,8 @@ def test_who_leaves_and_when_the_server_stops(gated_server: tuple[Running, Gated
 
 
 def test_a_stream_on_which_nothing_comes_is_closed(annotator: Annotator) -> None:
-    with running(Settings(seconds=0.3), {"small": annotator}) as one:
-        idle = http.client.HTTPConnection("127.0.0.1", one.port, timeout=10)
+    with running(Settings(seconds=2), {"small": annotator}) as one:
+        idle = http.client.HTTPConnection("127.0.0.1", one.port, timeout=PATIENCE)
         idle.putrequest("POST", "/v1/annotate/stream")
         idle.putheader("Transfer-Encoding", "chunked")
         idle.putheader("Content-Type", "application/x-ndjson")

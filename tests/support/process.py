@@ -21,6 +21,8 @@ from typing import Any, Self
 from hyperspan.corpora import FORMATS
 from hyperspan.plugins import ENCODERS, MODELS
 
+PATIENCE = 120
+"""Seconds after which what was to come has not come, also on a machine that has a lot to do."""
 _PRELOADED = multiprocessing.get_context("forkserver")
 _PRELOADED.set_forkserver_preload(["tests.support.preloaded"])
 
@@ -130,7 +132,7 @@ class Served:
         if sent is not None and self.popen.poll() is None:
             self.popen.send_signal(sent)
         if not self.said.closed:
-            self.popen.communicate(timeout=30)
+            self.popen.communicate(timeout=PATIENCE)
             with self.said:
                 self.said.seek(0)
                 self.heard = self.said.read()

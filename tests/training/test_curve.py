@@ -28,7 +28,7 @@ from hyperspan.training.forecast import fit, forecast
 from hyperspan.training.run import train
 from tests.support import runs
 from tests.support.models import HARBOUR
-from tests.support.process import call
+from tests.support.process import PATIENCE, call
 
 PLAIN = [
     *("words.vectors=", "words.dimension=8", "characters.encoder=none"),
@@ -65,7 +65,7 @@ def test_a_killed_curve_goes_on_where_it_was(config: Path, tmp_path: Path) -> No
         assert process.poll() is None, "it ended before it could be stopped"
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait(60)
+    process.wait(PATIENCE)
     assert [run.size for run in read_runs(killed)] == [6]
 
     done = call(*map(str, given), "--keep")

@@ -35,7 +35,7 @@ from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores
 from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.settings import CorpusFacts, complete
 from tests.support.models import HARBOUR
-from tests.support.process import call
+from tests.support.process import PATIENCE, call
 from tests.support.runs import CONFIG, same_result, train, train_command
 
 
@@ -50,7 +50,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(config: Path, tmp_path: Path, st
         assert process.poll() is None, "it ended before it could be stopped"
         time.sleep(0.01)
     os.kill(process.pid, stop)
-    assert process.wait(60) == (-signal.SIGKILL if stop == signal.SIGKILL else 130)
+    assert process.wait(PATIENCE) == (-signal.SIGKILL if stop == signal.SIGKILL else 130)
     assert len([event for event in read_log(log) if event["event"] == "epoch"]) < 4
 
     resumed = train_command(config, "--output", stopped, "--resume", "--threads", 1)

@@ -21,6 +21,7 @@ import pytest
 
 from scripts.smoke import CHECKS, NEEDS, TEXT
 from tests.serve.running import until
+from tests.support.process import PATIENCE
 from tests.wheel.pages import steps
 
 ROOT = Path(__file__).parents[2]
@@ -175,7 +176,7 @@ def test_page_runs_in_an_empty_folder(environment: Environment, page: str, tmp_p
             elif program == "curl":
                 (body,) = re.findall(r"-d '([^']*)'", step)
                 (path,) = re.findall(r"http://127.0.0.1:8000(\S*)", step)
-                with httpx2.Client(base_url=address, timeout=30) as client:
+                with httpx2.Client(base_url=address, timeout=PATIENCE) as client:
                     until(lambda client=client: client.get("/readyz").status_code == 200)
                     assert client.post(path, content=body, headers={"content-type": "application/json"}).is_success
             elif arguments[0] == "serve":
@@ -196,7 +197,7 @@ def serving(environment: Environment, arguments: list[str], folder: Path, packag
             yield process.stdout.readline().partition(" at ")[2].partition(" ")[0]
         finally:
             process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_without_kernels_and_torch_both_remedies_are_named(environment: Environment) -> None:

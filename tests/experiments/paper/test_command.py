@@ -21,6 +21,7 @@ from experiments.settings import config_of
 from hyperspan.corpora.formats import read_corpus
 from hyperspan.errors import OutputExistsError, TrainingError
 from tests.experiments.support import HARBOUR, SMALL, make_corpus, paper, result
+from tests.support.process import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +220,7 @@ def test_an_interrupt_stops_all_processes(home: Path, tmp_path: Path) -> None:
             assert process.poll() is None, "it ended before it could be stopped"
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "stopped; the same command goes on in" in said
     assert len(list(tmp_path.rglob("log.jsonl"))) == 2
 

@@ -19,7 +19,7 @@ from tests.fuzz.mutate import mutate, mutate_json
 from tests.fuzz.samples import TEXTS, TOKENS
 from tests.fuzz.target import FoundError, Input, Target, Workplace
 
-PATIENCE = 18.0
+PATIENCE = 55.0
 """Seconds after which an answer that has not come is a hang; a little less than the worker has."""
 KNOWN = {"start": 0, "end": 3, "label": "person"}
 BODIES: dict[str, list[dict[str, Any]]] = {

@@ -17,7 +17,7 @@ NEEDS = [
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is missing; make browser installs it"),
     pytest.mark.xdist_group("page"),  # one server and one browser for all
 ]
-PATIENCE = 20_000
+PATIENCE = 60_000
 """Milliseconds after which what was to come has not come, on a machine that has a lot to do."""
 TEXT = "Mutant Rel proteins bind the IL-2 promoter in Jurkat T cells. The c-Rel mRNA rises in B cell lines."
 MARKED = (  # emoji of several code points, a combining mark, right-to-left words, line breaks
