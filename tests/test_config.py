@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import datetime
-import inspect
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import field, make_dataclass, replace
-from itertools import zip_longest
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,19 +15,12 @@ from hypothesis import strategies as st
 from experiments import CONFIGS
 from hyperspan.baselines.fofe import FofeOptions
 from hyperspan.config import (
-    SECTIONS,
     Config,
-    CorpusConfig,
     DataConfig,
-    KindOptions,
-    Role,
-    entries,
     first_difference,
-    key,
 )
 from hyperspan.errors import InputError
-from hyperspan.plugins import OPTIONS
-from hyperspan.toml import LARGEST_FILE, build, check_section, to_toml, values_of
+from hyperspan.toml import LARGEST_FILE
 from hyperspan.training.checks import check_files
 from tests.support.growth import grows_linearly
 
@@ -204,67 +192,6 @@ def test_options_that_no_kind_has_are_refused(kinds: dict[str, Any], message: st
         Config.from_mapping(kinds).completed()
 
 
-GOOD_KEYS: list[tuple[Any, Any]] = [
-    (bool, False),
-    (float, 1),
-    (Literal["a", "b"], "a"),
-    (int | Literal["all"], "all"),
-    (str | tuple[str, ...], ()),
-    (tuple[float, ...], (0.5,)),
-    (tuple[tuple[int, ...], ...], ((1,),)),
-    (Mapping[str, float], field(default_factory=dict)),
-    (Mapping[str, tuple[str, ...]], field(default_factory=dict)),
-]
-WRONG_KEYS: list[tuple[Any, Any, str]] = [
-    (dict[str, str], field(default_factory=dict), "the type of key is dict[str, str], but must be int, float, "),
-    (list[str], field(default_factory=list), "the type of key is list[str], but"),
-    (Path, Path("x"), "the type of key is Path, but"),
-    (str | None, None, "the type of key is str | None, but"),
-    (Any, 1, "the type of key is typing.Any, but"),
-    (Literal[1, 2], 1, "the type of key is typing.Literal[1, 2], but"),
-    (tuple[int, int], (1, 2), "the type of key is tuple[int, int], but"),
-    (Mapping[int, str], field(default_factory=dict), "the type of key is collections.abc.Mapping[int, str], but"),
-    (str | Mapping[str, str], "", "the type of key is str | collections.abc.Mapping[str, str], but"),
-    (int, key(5, low=1, high=3), "the default key is 5, but must be a whole number from 1 to 3"),
-    (int, 2**70, "the default "),
-    (Literal["a"], "b", "the default key is 'b', but must be \"a\""),
-    (int, field(), "key has no default"),
-]
-
-
-def options_of(hint: Any, default: Any) -> type:
-    return make_dataclass("Options", [("key", hint, default)], bases=(KindOptions,), frozen=True)
-
-
-@pytest.mark.parametrize(("hint", "default"), GOOD_KEYS)
-def test_a_key_of_a_kind_has_what_toml_can_hold(hint: Any, default: Any) -> None:
-    options = options_of(hint, default)
-    check_section(options)
-    table = tomllib.loads(f"key = {to_toml(values_of(options())['key'])}")
-    assert build(options, table) == options()
-    with pytest.raises(InputError, match=r"key is datetime.* but must be "):
-        build(options, {"key": datetime.date(2026, 1, 2)})
-
-
-@pytest.mark.parametrize(("hint", "default", "message"), WRONG_KEYS)
-def test_a_key_of_a_kind_with_what_toml_cannot_hold_is_refused(hint: Any, default: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(message)):
-        check_section(options_of(hint, default))
-
-
-def test_options_of_a_kind_are_a_dataclass() -> None:
-    class Plain(KindOptions):
-        key: int = 3
-
-    with pytest.raises(TypeError, match=r"Plain is no dataclass; write @dataclass\(frozen=True\) above it"):
-        check_section(Plain)
-
-
-@pytest.mark.parametrize("kind", OPTIONS.built_in)
-def test_built_in_options_have_what_toml_can_hold(kind: str) -> None:
-    check_section(OPTIONS[kind])
-
-
 def test_a_configuration_with_a_section_of_a_kind_is_read_without_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,25 +207,6 @@ def test_a_folder_or_nothing_is_no_configuration(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "genia"):
         with pytest.raises(InputError, match="is not a file; name a TOML file"):
             Config.read(path)
-
-
-def test_config_fields_have_docstrings() -> None:
-    """From which the reference of all keys is generated."""
-    hints = get_type_hints(Config)
-    for kind in (*(hints[name] for name in SECTIONS), CorpusConfig, *(OPTIONS[name] for name in OPTIONS.built_in)):
-        [node] = ast.parse(inspect.getsource(kind)).body
-        assert isinstance(node, ast.ClassDef) and _is_text(node.body[0]), kind
-        for entry, after in zip_longest(node.body, node.body[1:]):
-            assert not isinstance(entry, ast.AnnAssign) or _is_text(after), (kind, ast.unparse(entry))
-
-
-def test_every_key_has_a_role_besides_auto() -> None:
-    """What training, warm starts and resumed runs do with it follows from that."""
-    for section in (*SECTIONS, *OPTIONS.built_in):
-        for name, entry in entries(section).items():
-            roles = entry.metadata.get("roles", ())
-            assert roles != ("auto",) and {*roles} and {*roles} <= {*get_args(Role)}, f"{section}.{name}"
-            assert "fixed" not in roles or {*roles} <= {"fixed", "auto"}, f"{section}.{name}"
 
 
 def test_what_was_given_is_remembered() -> None:
@@ -330,10 +238,6 @@ def test_paths_are_those_of_files_and_folders() -> None:
     moved = config.with_paths(lambda key, path: path.upper())
     assert [*moved.paths().values()] == ["A/B.JSONL", "C/D.JSONL", "E/F", "G/H", "I"]
     assert moved.data.train_corpora[0].labels == {"x": "y"} and moved.is_auto("words.vectors")
-
-
-def _is_text(node: ast.stmt | None) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def test_a_section_that_is_none_names_the_way_from_a_dict() -> None:
