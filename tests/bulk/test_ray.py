@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +21,8 @@ from hyperspan.errors import InputError, JobError
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.loading import load
 from tests.bulk import workers
-from tests.bulk.fakes import CRASHES, contents, lines_in, manifest_of, plan_of, texts_in, write_jsonl
-from tests.bulk.processes import below, have_ended, kill_all, named
+from tests.bulk.fakes import CRASHES, lines_in, texts_in, write_jsonl
+from tests.bulk.processes import named
 from tests.support.marked_names import FOUND_NAMES
 from tests.support.marked_names import TEXT as NAMED_TEXT
 from tests.support.models import TEXT, small_model
@@ -32,22 +31,9 @@ from tests.support.process import call
 ray = pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.xdist_group("ray"),
+    pytest.mark.usefixtures("cluster"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    """One for all tests here; after them nothing of it is left."""
-    before = set(below(os.getpid()))
-    ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    yield
-    ray.shutdown()
-    left = {process: name for process, name in below(os.getpid()).items() if process not in before and "ray" in name}
-    ended = have_ended(left, 60)
-    kill_all(lambda: set(left).intersection(below(os.getpid())))  # so that nothing outlives the tests even if they fail
-    assert ended, left
 
 
 @pytest.fixture
@@ -57,38 +43,6 @@ def corpus(tmp_path: Path) -> Path:
     (tmp_path / "texts/b.txt").write_text("The keeper of Oz left.")
     (tmp_path / "texts/c.jsonl").write_text('nonsense\n{"text": 1}\n')
     return tmp_path / "texts"
-
-
-def without_probabilities(output: Path) -> list[dict[str, Any]]:
-    """The documents, and apart from them the probabilities, whose last digits differ with the number of threads."""
-    documents = lines_in(output / "documents")
-    for document in documents:
-        for mention in document["mentions"]:
-            mention["probability"] = round(mention["probability"], 5)
-    return documents
-
-
-def test_the_same_shards_as_the_plain_engine_and_the_same_resume(
-    corpus: Path, tmp_path: Path, small_folder: Path
-) -> None:
-    plain, on_ray = tmp_path / "plain", tmp_path / "ray"
-    seen: list[Progress] = []
-    options: dict[str, Any] = {"model": small_folder, "threshold": 0.3, "shard_records": 4}
-    expected = annotate_files([corpus], plain, **options)
-    summary = annotate_files([corpus], on_ray, **options, engine="ray", workers=2, on_progress=seen.append)
-    assert summary == expected and summary.mentions > 50 and seen[-1] == Progress(4, 4, summary.words)
-    assert without_probabilities(plain) == without_probabilities(on_ray)
-    assert lines_in(plain / "rejected") == lines_in(on_ray / "rejected")
-    assert {**manifest_of(plain), "job": ""} == {**manifest_of(on_ray), "job": ""}
-    one, other = plan_of(plain), plan_of(on_ray)
-    for shard in (*one[1], *other[1]):
-        del shard["result"]["bytes"]
-    assert one == other
-    (on_ray / "documents/part-00001.jsonl").unlink()
-    before = contents(on_ray)
-    assert annotate_files([corpus], on_ray, **options).resumed == 3  # begun by one engine, ended by the other
-    assert {name: content for name, content in contents(on_ray).items() if name in before}.keys() == before.keys()
-    assert without_probabilities(plain) == without_probabilities(on_ray)
 
 
 @pytest.mark.slow
@@ -145,7 +99,6 @@ def test_a_cluster_without_a_gpu_is_told_of(corpus: Path, tmp_path: Path, small_
     [
         (workers.poisoned_task, ") ended their workers 2 times each; fewer workers need less memory"),
         (workers.full_disk, "cannot be written (No space left on device): make room"),
-        (workers.vanished_input, "1.jsonl cannot be read; name it again"),
         (workers.old_worker, ", and this is 0.0.1; install the same on all machines"),
         (workers.elsewhere, "4 shards that workers have written are not in"),
     ],

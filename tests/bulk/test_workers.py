@@ -28,33 +28,11 @@ from hyperspan.bulk.shards import JobSettings, ShardResult, WorkerDiedError
 from hyperspan.bulk.workers import TRIES, OnWords, run_shards
 from hyperspan.errors import InputError, JobError, MissingExtraError, OutputExistsError
 from hyperspan.runtime.loading import load
-from tests.bulk.fakes import contents, lines_in, texts_in, write_jsonl
+from tests.bulk.engines import OPTIONS
+from tests.bulk.fakes import contents, lines_in, texts_in
 from tests.bulk.processes import have_ended, is_running, named, state_of
 
-TEXTS = [
-    "IL-2 promoter activity in Jurkat T cells. The c-Rel protein binds it.",
-    "",
-    "NF-kappa B and AP-1 bind the IL-2 promoter; human B cells express CD28 mRNA.",
-    "Nothing here.",
-    "Activated T lymphocytes express the interleukin-2 receptor alpha chain gene.",
-    "GATA-1, GATA-2 and the erythroid cell line K562. IL-2 promoter activity in Jurkat T cells.",
-]
 WORKER = f"{sys.executable} -P -c"
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    records: list[Any] = [{"id": n, "text": TEXTS[n % len(TEXTS)]} for n in range(12)]
-    return write_jsonl(tmp_path_factory.mktemp("pool") / "texts.jsonl", [*records, {"txet": "typo"}])
-
-
-OPTIONS: dict[str, Any] = {"model": "genia", "shard_records": 2, "threshold": 0.4}
-
-
-@pytest.fixture(scope="module")
-def whole(corpus: Path) -> Path:
-    annotate_files(corpus, corpus.parent / "whole", workers=0, **OPTIONS)
-    return corpus.parent / "whole"
 
 
 # -- the loop, without processes ---------------------------------------------------------------------------------------
@@ -142,18 +120,7 @@ def test_errors_that_no_other_process_could_read() -> None:
 # -- processes ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [None, 2])
-def test_workers_write_what_one_process_writes(corpus: Path, whole: Path, tmp_path: Path, count: int | None) -> None:
-    seen: list[Progress] = []
-    summary = annotate_files(corpus, tmp_path / "out", on_progress=seen.append, workers=count, **OPTIONS)
-    assert (summary.documents, summary.rejected, summary.shards) == (12, 1, 7)
-    assert seen[-1] == Progress(7, 7, summary.words)
-    assert contents(tmp_path / "out") == contents(whole)
-    assert not named(os.getpid(), WORKER)
-    assert annotate_files(corpus, tmp_path / "out", **OPTIONS).resumed == 7
-
-
-def test_a_worker_that_is_killed_is_replaced(corpus: Path, whole: Path, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_is_replaced(genes: Path, whole: Path, tmp_path: Path) -> None:
     killed: list[int] = []
 
     def kill(_: Progress) -> None:
@@ -161,7 +128,7 @@ def test_a_worker_that_is_killed_is_replaced(corpus: Path, whole: Path, tmp_path
             killed.append(there.pop())
             os.kill(killed[-1], signal.SIGKILL)
 
-    annotate_files(corpus, tmp_path / "out", workers=2, on_progress=kill, **OPTIONS)
+    annotate_files(genes, tmp_path / "out", workers=2, on_progress=kill, **OPTIONS)
     assert len(killed) == 3 and contents(tmp_path / "out") == contents(whole)
 
 
@@ -176,10 +143,10 @@ annotate_files(sys.argv[1], sys.argv[2], model="genia", shard_records=2, thresho
 """
 
 
-def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, tmp_path: Path) -> None:
+def test_killed_it_commits_nothing_more_and_goes_on(genes: Path, whole: Path, tmp_path: Path) -> None:
     """With as many threads as there are CPUs, which changes no bytes either."""
     out = tmp_path / "out"
-    command = [sys.executable, "-c", JOB, str(corpus), str(out)]
+    command = [sys.executable, "-c", JOB, str(genes), str(out)]
     env = os.environ | {"OMP_NUM_THREADS": str(os.cpu_count())}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as job:
         assert job.stdout is not None and job.stdout.readline() == "done\n"
@@ -188,17 +155,17 @@ def test_killed_it_commits_nothing_more_and_goes_on(corpus: Path, whole: Path, t
     assert workers and have_ended(workers, 60)
     notes = [json.loads(note.read_text()) for note in (out / ".progress").iterdir() if note.name.startswith("part-")]
     assert sum(note["rejected"] for note in notes if note["number"] < 6) == 0
-    assert annotate_files(corpus, out, workers=1, **OPTIONS).resumed == len(notes) < 7
+    assert annotate_files(genes, out, workers=1, **OPTIONS).resumed == len(notes) < 7
     assert contents(out) == contents(whole)
 
 
 def test_folder_stays_locked_while_a_worker_of_a_killed_job_lives(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    genes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker may still rename a shard of the old options into a new job."""
     monkeypatch.setattr(folder, "PATIENCE", 0.1)
     out = tmp_path / "out"
-    command = [sys.executable, "-c", JOB.replace("workers=2", "workers=1"), str(corpus), str(out)]
+    command = [sys.executable, "-c", JOB.replace("workers=2", "workers=1"), str(genes), str(out)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None and job.stdout.readline() == "done\n"
         [worker] = named(job.pid, WORKER)
@@ -212,36 +179,22 @@ def test_folder_stays_locked_while_a_worker_of_a_killed_job_lives(
             job.wait()
             if is_running(worker):  # Ray, if it was used before in this process, kills what has lost its parent
                 with pytest.raises(OutputExistsError, match="another run is writing to"):
-                    annotate_files(corpus, out, force=True)
+                    annotate_files(genes, out, force=True)
         finally:
             with suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("shards", [0, 1])
-def test_interrupted_it_leaves_no_worker(corpus: Path, tmp_path: Path, shards: int) -> None:
+def test_interrupted_it_leaves_no_worker(genes: Path, tmp_path: Path, shards: int) -> None:
     def stop(progress: Progress) -> None:
         if progress.shards == shards:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        annotate_files(corpus, tmp_path / "out", workers=2, on_progress=stop, **OPTIONS)
+        annotate_files(genes, tmp_path / "out", workers=2, on_progress=stop, **OPTIONS)
     assert not named(os.getpid(), WORKER)
     assert not [name for name in contents(tmp_path / "out") if "/." in name], "nothing half-written is left"
-
-
-def test_an_input_that_disappears_does_not_stop_the_rest(tmp_path: Path) -> None:
-    for name in "abc":
-        (tmp_path / f"{name}.txt").write_text("IL-2 binds.")
-
-    def take_away(_: Progress) -> None:
-        (tmp_path / "c.txt").unlink(missing_ok=True)
-
-    inputs = [tmp_path / f"{name}.txt" for name in "abc"]
-    options: dict[str, Any] = OPTIONS | {"shard_records": 1}
-    with pytest.raises(JobError, match=r"c\.txt cannot be read .*; 2 of 3 shards are finished and kept"):
-        annotate_files(inputs, tmp_path / "out", workers=1, on_progress=take_away, **options)
-    assert len(lines_in(tmp_path / "out/documents")) == 2
 
 
 PRINTING = """
@@ -258,11 +211,11 @@ Annotator.results = loud
 
 
 def test_what_a_worker_prints_or_reads_is_not_among_answers_and_tasks(
-    corpus: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    genes: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(PRINTING)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
+    annotate_files(genes, tmp_path / "out", workers=1, **OPTIONS)
     assert contents(tmp_path / "out") == contents(whole)
 
 
@@ -287,16 +240,16 @@ Annotator.results = ended
 
 
 def test_how_a_worker_has_ended_is_told_with_the_lines_of_its_shard(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    genes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = {str(2 * number): end for number, (end, _, _) in enumerate(ENDS.values())}
     (tmp_path / "sitecustomize.py").write_text(f"ENDS = {ends}\n{ENDING}")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     monkeypatch.setattr(workers, "TRIES", 1)
     with pytest.raises(JobError, match="ended their workers") as raised:
-        annotate_files(corpus, tmp_path / "out", workers=1, **OPTIONS)
-    assert all(f"{part} ({lines} of {corpus}; {how})" in str(raised.value) for part, (_, lines, how) in ENDS.items())
-    assert annotate_files(corpus, tmp_path / "out", workers=0, **OPTIONS).resumed == 3
+        annotate_files(genes, tmp_path / "out", workers=1, **OPTIONS)
+    assert all(f"{part} ({lines} of {genes}; {how})" in str(raised.value) for part, (_, lines, how) in ENDS.items())
+    assert annotate_files(genes, tmp_path / "out", workers=0, **OPTIONS).resumed == 3
 
 
 def test_a_worker_whose_parent_goes_while_it_loads_leaves_quietly(tmp_path: Path) -> None:
@@ -322,11 +275,11 @@ main(tasks)"""
     ("instead", "said"), [("sys.exit(3)", r"exit status 3\); .* 0 of 7 shards are finished"), (NO_ROOM, r"no room\)")]
 )
 def test_workers_that_cannot_start_are_told_of_in_a_sentence(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instead: str, said: str
+    genes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instead: str, said: str
 ) -> None:
     monkeypatch.setattr(processes, "_CODE", processes._CODE.replace("main(tasks)", instead))
     with pytest.raises(JobError, match=rf"workers cannot start \({said}"):
-        annotate_files(corpus, tmp_path / "out", workers=2, **OPTIONS)
+        annotate_files(genes, tmp_path / "out", workers=2, **OPTIONS)
 
 
 def test_a_worker_without_its_parent_ends_at_once_only_in_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,7 +325,7 @@ def test_several_processes_on_a_gpu_without_mps_are_told_of(
 
 
 def test_a_gpu_that_has_failed_ends_the_worker_and_not_the_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, genes: Path
 ) -> None:
     torch = pytest.importorskip("torch")
 
@@ -386,11 +339,11 @@ def test_a_gpu_that_has_failed_ends_the_worker_and_not_the_texts(
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", fail)
     with pytest.raises(JobError, match=r"ended their workers 4 times each.*; 1 of 7 shards are finished"):
-        annotate_files(corpus, tmp_path / "out", workers=0, **OPTIONS)
+        annotate_files(genes, tmp_path / "out", workers=0, **OPTIONS)
     assert len(lines_in(tmp_path / "out/rejected")) == 1 and texts_in(tmp_path / "out") == []
 
 
-def test_a_device_that_is_not_there_is_an_error_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
+def test_a_device_that_is_not_there_is_an_error_before_anything_is_written(genes: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the device 'cuda:77' cannot be used"):
-        annotate_files(corpus, tmp_path / "out", device="cuda:77", **OPTIONS)
+        annotate_files(genes, tmp_path / "out", device="cuda:77", **OPTIONS)
     assert not (tmp_path / "out").exists()

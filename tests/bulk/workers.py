@@ -55,10 +55,3 @@ def elsewhere(job: RemoteJob, shard: Shard) -> ShardResult:
     output = f"{job.output}-elsewhere"
     Path(output).mkdir(exist_ok=True)
     return fake_task(replace(job, output=output), shard)
-
-
-def vanished_input(job: RemoteJob, shard: Shard) -> ShardResult:
-    """Finds that what the second shard is read from is gone."""
-    if shard.number == 1:
-        raise InputError("1.jsonl cannot be read; name it again")
-    return fake_task(job, shard)
