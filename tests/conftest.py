@@ -28,7 +28,7 @@ gc.disable()  # until all is imported
 
 
 collect_ignore = ["support/preloaded.py"]  # only the process that commands are forked from imports it
-LONGEST = ("wheel", "page", "ray")
+LONGEST = ("wheel", "page", "ray", "forked")
 """Groups of tests that a worker runs for a minute or more: one for each worker on two cores."""
 
 

@@ -16,7 +16,7 @@ from tests.fuzz.targets.command_lines import CommandLines
 from tests.fuzz.targets.corpora import Reader
 from tests.fuzz.worker import generator, use
 
-pytestmark = pytest.mark.xdist_group("fuzz")  # they share the process that all others are forked from
+pytestmark = pytest.mark.xdist_group("forked")  # one worker imports what such processes need
 INPUTS = 100
 
 
