@@ -17,6 +17,7 @@ from experiments import (
     configuration,
     domain,
     errors,
+    guarantees,
     gum,
     speed,
     splitters,
@@ -48,7 +49,7 @@ BUDGETS = {"how-to": 1500, "concepts": 1900}
 """The most words of a page in these folders, as `wc -w` counts them."""
 ALLOWED = {"train.md": 1650}
 """Pages that may have more: the guide to training has the table of defaults."""
-WORDS = 38_600
+WORDS = 39_600
 """The most words of all pages together. Logs of measurements are in `experiments/results`."""
 
 
@@ -140,6 +141,7 @@ def experiments() -> click.Group:
     found = {
         "study": typer.main.get_group(make_study()),
         "speed": typer.main.get_group(make_group(speed, speed.COMMANDS)),
+        "guarantees": typer.main.get_group(make_group(guarantees, guarantees.COMMANDS)),
         "golden": typer.main.get_group(golden),
         "student_texts": typer.main.get_group(student_texts.make_app()),
         **{name: typer.main.get_command(make_command(one)) for name, one in REPORTS.items()},

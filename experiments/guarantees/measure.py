@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -45,7 +45,7 @@ RECORD = Path("experiments/results/guarantees.json")
 PICTURE, PAGE = Path("docs/images/guarantees.png"), Path("docs/concepts/guarantees.md")
 MARKS = "<!-- python -m experiments.guarantees measure -->", "<!-- end -->"
 """The figures of the page are between these lines."""
-PROMISED = {"recall": (0.8, 0.9, 0.95, 0.99), "precision": (0.8, 0.9)}
+PROMISED: dict[Measure, tuple[float, ...]] = {"recall": (0.8, 0.9, 0.95, 0.99), "precision": (0.8, 0.9)}
 DRAWN = tuple(round(0.7 + step / 100, 2) for step in range(30))
 SPLITS = 100
 
@@ -73,13 +73,13 @@ def measured(name: str, data_dir: Path) -> dict[str, Any]:
     annotator, path = load(name), data_dir / pattern.format("test")
     gold = gold_asked_for(list(read_corpus(path)), annotator.model.names)
     aligned = candidates_of(annotator, gold, LEAST)
-    losses = Losses(aligned)
+    halves = list(random_halves(Losses(aligned)))
     return {
         "corpus": corpus,
         "kept": [kept(annotator, aligned, measure, share) for measure, shares in PROMISED.items() for share in shares],
         "splits": {
-            "recall": [split_achieved(losses, share) for share in DRAWN],
-            "precision": [precision_achieved(losses, share) for share in (0.7, 0.8, 0.9)],
+            "recall": [recall_achieved(halves, share) for share in DRAWN],
+            "precision": [precision_achieved(halves, share) for share in (0.7, 0.8, 0.9)],
         },
     }
 
@@ -147,46 +147,49 @@ def _at_least(unit: np.ndarray, probability: np.ndarray, count: int, weight: np.
     return table[:, ::-1].cumsum(1)[:, ::-1]
 
 
-def halves(count: int) -> Iterator[np.ndarray]:
-    """Which sentences calibrate, in each split."""
-    rng = np.random.default_rng(0)
+class Half(NamedTuple):
+    """A half of test that calibrates, and what the other half loses at each threshold."""
+
+    curve: RiskCurve
+    missed: np.ndarray  # (T,)
+    wrong: np.ndarray  # (T,)
+    expected: np.ndarray  # (T,): the mentions of the other half that the model expects to find
+
+
+def random_halves(losses: Losses) -> Iterator[Half]:
+    """One half of each of the splits."""
+    rng, count = np.random.default_rng(0), len(losses.has_gold)
     for _ in range(SPLITS):
         part = np.zeros(count, dtype=bool)
         part[rng.permutation(count)[: count // 2]] = True
-        yield part
+        other = losses.curve(~part)
+        yield Half(losses.curve(part), other.missed, other.wrong, losses.expected[~part].sum(0))
 
 
-def split_achieved(losses: Losses, share: float) -> dict[str, Any]:
-    """Recall on the halves that did not calibrate, where there is a threshold; and that of the plain rule."""
-    achieved: list[float] = []
-    plain: list[float] = []
-    for part in halves(len(losses.has_gold)):
-        tried = ~part & losses.has_gold
-        threshold = recall_threshold(losses.curve(part), share)
-        if threshold is not None:
-            achieved.append(1 - float(losses.missed[tried, THRESHOLDS.searchsorted(threshold)].mean()))
-        expected = losses.expected[~part].sum(0)
-        place = np.flatnonzero(expected >= share * expected[0])[-1]
-        plain.append(1 - float(losses.missed[tried, place].mean()))
-    return {"promised": share, "without": SPLITS - len(achieved), **_spread(achieved), "plain": float(np.mean(plain))}
+def recall_achieved(halves: Sequence[Half], share: float) -> dict[str, Any]:
+    """Recall where nothing calibrated, as far as there is a threshold; and that of the plain rule."""
+    thresholds = [recall_threshold(half.curve, share) for half in halves]
+    achieved = [1 - _at(half.missed, least) for half, least in zip(halves, thresholds, strict=True) if least]
+    plain = [1 - half.missed[np.flatnonzero(half.expected >= share * half.expected[0])[-1]] for half in halves]
+    return {"promised": share, **_spread(achieved), "plain": float(np.mean(plain))}
 
 
-def precision_achieved(losses: Losses, share: float) -> dict[str, Any]:
-    """Precision on the halves that did not calibrate, and how often it is below what was promised."""
-    achieved: list[float] = []
-    for part in halves(len(losses.has_gold)):
-        threshold = precision_threshold(losses.curve(part), share)
-        if threshold is not None:
-            achieved.append(1 - float(losses.curve(~part).wrong[THRESHOLDS.searchsorted(threshold)]))
-    broken = sum(one < share for one in achieved) / SPLITS
-    return {"promised": share, "without": SPLITS - len(achieved), "broken": broken, **_spread(achieved)}
+def precision_achieved(halves: Sequence[Half], share: float) -> dict[str, Any]:
+    """Precision where nothing calibrated, and in how many splits it is below what was promised."""
+    thresholds = [precision_threshold(half.curve, share) for half in halves]
+    achieved = [1 - _at(half.wrong, least) for half, least in zip(halves, thresholds, strict=True) if least]
+    return {"promised": share, **_spread(achieved), "broken": sum(one < share for one in achieved) / SPLITS}
 
 
-def _spread(values: Sequence[float]) -> dict[str, float | None]:
-    if not values:
-        return {"mean": None, "low": None, "high": None}
-    low, high = np.quantile(values, [0.1, 0.9])
-    return {"mean": float(np.mean(values)), "low": float(low), "high": float(high)}
+def _at(losses: np.ndarray, threshold: float) -> float:
+    return float(losses[THRESHOLDS.searchsorted(threshold)])
+
+
+def _spread(values: Sequence[float]) -> dict[str, Any]:
+    """The mean and the range of 80% of the splits; and the number of splits in which nothing can be promised."""
+    low, high = np.quantile(values, [0.1, 0.9]) if values else (0.0, 0.0)
+    mean = float(np.mean(values)) if values else None
+    return {"mean": mean, "low": float(low), "high": float(high), "without": SPLITS - len(values)}
 
 
 # -- for people --------------------------------------------------------------------------------------------------------
@@ -194,11 +197,11 @@ def _spread(values: Sequence[float]) -> dict[str, float | None]:
 
 def table(figures: dict[str, Any], markdown: bool = False) -> Iterator[str]:
     """The figures of cards as a table in Markdown, a line for each model and promise; then the random halves."""
-    yield "| model, test | promise | threshold | achieved (95% interval) | precision | recall | found a sentence |"
+    yield "| on test | promise | threshold | achieved (95% interval) | precision | recall | found a sentence |"
     yield "|---|---|---:|---|---:|---:|---:|"
     for name, found in figures.items():
         for one in found["kept"]:
-            cells = [f"`{name}`, {found['corpus']}", f"{one['measure']} {one['promised']:.2f}"]
+            cells = [f"`{name}`", f"{one['measure']} {one['promised']:.2f}"]
             if "refused" in one:
                 best = re.search(r"can promise (.*?);", one["refused"])
                 cells += ["none", f"can promise {best[1]}" if best else "–", "–", "–", "–"]
@@ -219,9 +222,7 @@ def _of_halves(figures: dict[str, Any]) -> Iterator[str]:
     for name, found in figures.items():
         at = {one["promised"]: one for one in found["splits"]["recall"]}
         cells = [
-            "–"
-            if at[share]["mean"] is None
-            else f"{at[share]['mean']:.3f} ({at[share]['low']:.3f}–{at[share]['high']:.3f})"
+            "–" if at[share]["without"] else f"{at[share]['mean']:.3f} ({at[share]['low']:.3f}–{at[share]['high']:.3f})"
             for share in shown
         ]
         [precision] = [one for one in found["splits"]["precision"] if one["promised"] == 0.8]
@@ -248,13 +249,13 @@ def draw(figures: dict[str, Any], target: Path) -> None:
         panel.set_title(f"{name}, {found['corpus']} test", fontsize=10)
         panel.set_xlabel("promised recall")
     panels[0].set_ylabel("achieved recall")
-    panels[0].legend(fontsize=7, frameon=False, loc="upper left")
+    panels[-1].legend(fontsize=7, frameon=False, loc="lower right")
     with Target(str(target), force=True).open_binary() as file:
         figure.savefig(file, format="png", dpi=160, metadata={"Software": None})
 
 
 def _draw_model(panel: Axes, rows: Sequence[dict[str, Any]]) -> None:
-    held = [row for row in rows if row["mean"] is not None]
+    held = [row for row in rows if not row["without"]]
     promised = [row["promised"] for row in held]
     panel.plot([0.7, 1], [0.7, 1], color="#888888", linewidth=0.8, label="as promised")
     panel.fill_between(

@@ -1,7 +1,8 @@
 """What bundled models can promise: measured on dev, and stored in their cards.
 
-Dev has chosen the temperatures, biases and other settings of a model. So every other sentence is measured with what the
-rest of dev chooses for it. Dev has chosen the epoch, too: that cannot be undone, and is said in the README of a model.
+Dev has chosen the temperatures and biases of a model. So each half of the sentences of dev is measured with what the
+other half chooses. Dev has chosen the epoch, too: that cannot be undone, and is said in the
+README of a model.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hyperspan.runtime.folders import folder_of
 from hyperspan.runtime.guarantees import Guarantees
 from hyperspan.training.data import read_as_annotated
 from hyperspan.training.guarantees import CrossFitted
-from hyperspan.training.tuning import tune
+from hyperspan.training.tuning import tune_calibration
 
 PARAGRAPH = re.compile(r"\n\n\*Guarantees\.\* .*?(?=\n\n|\n*\Z)", re.DOTALL)
 """What the README of a model says of its guarantees, in the section on calibration."""
@@ -52,7 +53,15 @@ def store(name: str, data_dir: Path) -> Guarantees:
     if not isinstance(model, Recognizer):
         raise InputError(f"{name} is of kind {model.config.model.kind}, which is not calibrated")
     annotated = read_as_annotated(CorpusConfig(str(path)), model.config)
-    annotator = CrossFitted(model, annotated, tune)
+    start = model.config.with_values(
+        {
+            "model.temperature": 1.0,
+            "calibration.temperatures": {},
+            "calibration.biases": {},
+            "calibration.discontinuous": 0.0,
+        }
+    )
+    annotator = CrossFitted(model, annotated, tune_calibration, start)
     gold = gold_asked_for(list(read_corpus(path)), annotator.model.names)
     given = measure_guarantees(annotator, gold, f"{corpus} dev", annotator.labels)
     replace(ModelCard.read(folder), guarantees=given.to_table()).write(folder)
@@ -73,7 +82,7 @@ def with_paragraph(readme: str, given: Guarantees) -> str:
     """
     said = (
         f"*Guarantees.* What `--recall` and `--precision` promise was measured on the {given.curves['*'].units:,} "
-        f"{given.unit}s of {given.data} that have mentions, each with temperatures and other settings that the other half of "
+        f"{given.unit}s of {given.data} that have mentions, each with the temperatures and biases that the other half of "
         "dev chose. Dev also chose the epoch, so the promises may be a little too good; test took no part "
         "([figures](https://hyperspan-nlp.github.io/hyperspan/concepts/guarantees.html))."
     )

@@ -10,9 +10,7 @@ import pytest
 from hyperspan import Document, Mention, load, write_corpus
 from tests.support.process import call as hyperspan
 
-WORDS = "At least 90% of mentions of protein are found, expected; calibrated on 60 sentences of gold.jsonl".replace(
-    "At", "at"
-)
+WORDS = "at least 90% of mentions of protein are found, expected; calibrated on 60 sentences of gold.jsonl"
 NEWS = (
     "The company said on Tuesday that it will open three new offices in Seattle next year. Its managers expect more than "
     "400 jobs, and the mayor of the city welcomed the decision."

@@ -488,3 +488,17 @@ def test_names_and_pronouns_on_request(named_folder: Path, tmp_path: Path) -> No
     assert found(nlp(NAMED_TEXT)) == DEFAULT - PRONOUNS
     component.cfg.update(types=["person-name"], pronouns=True)
     assert component.labels == ("person-name",) and found(nlp(NAMED_TEXT)) == {("Ada", "person-name")}
+
+
+def test_a_promise_chooses_the_threshold_and_comes_with_the_spans() -> None:
+    nlp = pipeline(recall=0.9)
+    doc = nlp(TEXT)
+    group = doc.spans["sc"]
+    assert group.attrs["promise"].startswith("at least 90% of mentions are found, expected; calibrated on ")
+    given = nlp.get_pipe("hyperspan").annotator(TEXT, recall=0.9)
+    assert {(one.start_char, one.end_char, one.label_) for one in group} == {(*m.span, m.label) for m in given.mentions}
+    with pytest.raises(InputError, match="recall and precision are both asked for"):
+        pipeline(recall=0.9, precision=0.9)
+    news = "The company said on Tuesday that it will open three new offices in Seattle next year. Its managers expect more "
+    with pytest.warns(DomainWarning, match="the promise of recall or precision does not hold there"):
+        pipeline(recall=0.9)(f"{news} than 400 jobs, and the mayor of the city welcomed the decision.")

@@ -81,8 +81,8 @@ def calibrate(
     hyperspan train calibrates at its end, so this is for other data. It fits temperatures and biases of labels.
     The model finds the same mentions as before.
 
-    It also stores what the model can promise with --recall and --precision: measured on every other sentence with
-    probabilities that the rest calibrated. With --guarantees-only, all of DATA measures the model as it is.
+    It also stores what the model can promise with --recall and --precision: each half of the sentences is measured with
+    what the other half chooses. With --guarantees-only, all of DATA measures the model as it is.
 
     Example: hyperspan model calibrate dev.data --model runs/mine --force
 
@@ -116,13 +116,14 @@ def calibrate(
         raise InputError(
             f"{', '.join(data)} has no mention of {', '.join(found.labels)}; give annotated text with labels of the model"
         )
+    start = found.config
+    fit = tune_calibration(found, sentences)
     try:
-        annotator = CrossFitted(found, sentences, tune_calibration)
+        annotator = CrossFitted(found, sentences, tune_calibration, start)
         given = _measured(annotator, data, ReadingGroup(reading.from_, reading.option, "skip"))
     except InputError as error:
         given = None
         say(f"{error}; hyperspan model calibrate --guarantees-only can use other data")
-    fit = tune_calibration(found, sentences)
     _write_calibrated(found, source, target)
     replace(card, guarantees={} if given is None else given.to_table()).write(target)
     used = f"{', '.join(Path(path).name for path in data)} ({counted(mentions, 'mention')})"

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from attrs import evolve
+
+from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import Aligned, PlaceInCorpus
 from hyperspan.evaluation.guarantees import guarantees_of
@@ -36,27 +40,46 @@ Tune = Callable[[Recognizer, Sequence[Sentence]], object]
 
 
 class CrossFitted(Annotator):
-    """Finds mentions in annotated sentences with probabilities that these did not choose: every other sentence is read
-    with what `tune` chooses on the rest. The model stays as it was."""
+    """Finds candidates in annotated sentences in an order that these did not choose: every other sentence is read with
+    the calibration that `tune` chooses on the rest, beginning with the configuration `start`.
 
-    def __init__(self, model: Recognizer, annotated: Sequence[Sentence], tune: Tune):
+    Halves calibrate a little differently than all sentences do, which would shift thresholds. So the probabilities of a
+    half are those of the model as it is, from the highest to the lowest: at each threshold, as many candidates are
+    found as the model finds, which takes no annotation to know.
+    """
+
+    def __init__(self, model: Recognizer, annotated: Sequence[Sentence], tune: Tune, start: Config):
         super().__init__(model)
-        self.recognizer, self.annotated, self.tune = model, annotated, tune
+        self.recognizer, self.annotated, self.tune, self.start = model, annotated, tune, start
 
     def predictions(self, sentences: Iterable[Sentence], **options: Any) -> Iterator[SentencePrediction]:
-        """What is found in the sentences, which must be those that were given with their annotation."""
+        """The candidates of the sentences, which must be those that were given with their annotation."""
         given, config = list(sentences), self.recognizer.config
         if [one.tokens for one in given] != [one.tokens for one in self.annotated]:
             raise InputError(
                 "the annotation does not leave its sentences as a model reads them; nothing can be promised"
             )
-        found = [SentencePrediction()] * len(given)
+        found = list(super().predictions(given, **options))
         try:
             for half in (0, 1):
                 if others := self.annotated[1 - half :: 2]:
+                    self.recognizer.config = self.start
                     self.tune(self.recognizer, others)
-                found[half::2] = super().predictions(given[half::2], **options)
-                self.recognizer.config = config
+                    found[half::2] = _rescaled(list(super().predictions(given[half::2], **options)), found[half::2])
         finally:
             self.recognizer.config = config
         return iter(found)
+
+
+def _rescaled(found: Sequence[SentencePrediction], like: Sequence[SentencePrediction]) -> list[SentencePrediction]:
+    """The candidates in their order, with the probabilities of others; the least probable are left out if there are
+    fewer others."""
+    own, others = (
+        np.array([one.probability for each in some for one in each.candidates], dtype=float) for some in (found, like)
+    )
+    new = np.full(len(own), np.nan)
+    least = min(len(own), len(others))
+    new[(-own).argsort(kind="stable")[:least]] = np.sort(others)[::-1][:least]
+    values = iter(new.tolist())
+    pairs = [[(one, value) for one, value in zip(each.candidates, values, strict=False)] for each in found]
+    return [SentencePrediction(candidates=[evolve(one, probability=p) for one, p in some if p == p]) for some in pairs]
