@@ -25,7 +25,7 @@ export function readTensors(file) {
     const isShape = Array.isArray(shape) && shape.every((one) => Number.isInteger(one) && one >= 0);
     damaged(dtype in BYTES, `${name.slice(0, 100)} is of the type ${String(dtype).slice(0, 20)}`);
     damaged(isShape && from >= 0 && to <= file.length - 8 - size && to - from === shape.reduce((a, b) => a * b, BYTES[dtype]), `${name.slice(0, 100)} is cut off`);
-    tensors.set(name, { dtype, shape, bytes: file.slice(8 + size + from, 8 + size + to) });
+    tensors.set(name, { dtype, shape, bytes: new Uint8Array(file.subarray(8 + size + from, 8 + size + to)) });
   }
   return tensors;
 }
