@@ -9,6 +9,10 @@ export interface Span {
 }
 
 export interface Mention extends Span {
+  /** The parts of a mention with gaps, as [start, end]; contiguous ones have none. */
+  fragments?: [start: number, end: number][];
+  /** The same in code points. */
+  fragmentCodePoints?: [start: number, end: number][];
   label: string;
   /** The marginal probability, above 0 and up to 1. Mentions of `alternatives` have none. */
   probability?: number;
@@ -30,7 +34,7 @@ export interface Options {
   types?: string[] | null;
   /** Find only names, under the types that they are names of; for models that mark names. */
   names?: boolean;
-  /** Also give `alternatives`: so many sets for each sentence. */
+  /** Also give `alternatives`: so many sets for each sentence; not for models of mentions with gaps. */
   topK?: number;
   /** Also give `candidates`: every mention with at least this probability. */
   candidates?: number | null;
@@ -61,7 +65,7 @@ export interface Annotate {
 export class HyperspanError extends Error {}
 
 /**
- * Opens a model of kind `segmental` in a worker of its own. `source` is the address of a model's folder, or its files: a
+ * Opens a model of kind `segmental` or `discontinuous` in a worker of its own. `source` is the address of a model's folder, or its files: a
  * list of `File` (as dropped on a page), or bytes by name. Four files are read: config.toml, vocabulary.json, words.txt
  * and model.safetensors.
  *

@@ -13,7 +13,9 @@ from hyperspan.runtime.folders import PRETRAINED, CatalogEntry
 
 WEB = Path(__file__).parents[2] / "web"
 PLACE = "assets/browser"
-MODELS = ("english", "genia", "litbank")
+MODELS = ("english", "genia", "craft", "litbank")
+KINDS = ("segmental", "discontinuous")
+"""The kinds of models that run in a browser."""
 MODEL_FILES = ("config.toml", "vocabulary.json", "words.txt", "model.safetensors")
 MODELS_FILE = f"{PLACE}/models/models.json"
 SCRIPT = f"""
@@ -41,7 +43,7 @@ def files() -> dict[str, Path]:
 
 def models() -> list[str]:
     """The bundled models that run in a browser."""
-    return [name for name in MODELS if Config.of_model(PRETRAINED / name).model.kind == "segmental"]
+    return [name for name in MODELS if Config.of_model(PRETRAINED / name).model.kind in KINDS]
 
 
 def models_json() -> str:

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 
 from hyperspan import load
-from hyperspan.config import Config
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.folders import PRETRAINED, bundled_models
+from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.types import Document, Mention
+from scripts.site import browser
 from tests.web.node import NEEDS, answers
 from tests.web.texts import generated
 
 pytestmark = NEEDS
 CLOSE = 1e-4
-KINDS = ("segmental",)
-"""The kinds of models that run in a browser."""
-MODELS = [name for name in bundled_models() if Config.of_model(PRETRAINED / name).model.kind in KINDS]
+MODELS = browser.models()
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAMPLES = [(EXAMPLES / f"{name}.txt").read_text() for name in ("everyday", "biomedical", "literary", "article")]
 OPTIONS: list[dict[str, Any]] = [
@@ -32,6 +30,11 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+def options_for(annotate: Annotator) -> list[dict[str, Any]]:
+    """Those that a model has in a browser."""
+    return [one for one in OPTIONS if not (annotate.discontinuous and "topK" in one)]
+
+
 def python_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"top_k" if name == "topK" else name: value for name, value in options.items()}
 
@@ -39,8 +42,8 @@ def python_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_mentions(found: Iterable[Mapping[str, Any]], expected: Iterable[Mention], text: str, least: float) -> None:
     """Raise an error unless these are the same mentions, but for those whose probability is just the least."""
     wide = text.encode("utf-16-le", "surrogatepass")
-    ours = {(*one["codePoints"], one["label"]): one for one in found}
-    theirs = {(one.start, one.end, one.label): one for one in expected}
+    ours = {(*one["codePoints"], one["label"], *map(tuple, one.get("fragmentCodePoints", ()))): one for one in found}
+    theirs = {(one.start, one.end, one.label, *one.fragments): one for one in expected}
     for key in ours.keys() ^ theirs.keys():
         probability = ours[key]["probability"] if key in ours else theirs[key].probability
         assert abs((probability or 0) - least) < CLOSE, (key, probability, text)
@@ -79,7 +82,8 @@ def check_answer(annotate: Annotator, text: str, options: Mapping[str, Any], fou
 def test_answers_are_those_of_python(name: str) -> None:
     """For the sample texts with each kind of options, and generated texts of any Unicode."""
     annotate = load(name)
-    given = [(text, options) for text in (*SAMPLES, "\n\n".join(SAMPLES), "", " ") for options in OPTIONS]
-    given += [(text, OPTIONS[number % len(OPTIONS)]) for number, text in enumerate(generated(seed=3, count=1000))]
-    for (text, options), found in zip(given, answers(PRETRAINED / name, given), strict=True):
-        check_answer(annotate, text, options, found)
+    options = options_for(annotate)
+    given = [(text, some) for text in (*SAMPLES, "\n\n".join(SAMPLES), "", " ") for some in options]
+    given += [(text, options[number % len(options)]) for number, text in enumerate(generated(seed=3, count=1000))]
+    for (text, some), found in zip(given, answers(PRETRAINED / name, given), strict=True):
+        check_answer(annotate, text, some, found)

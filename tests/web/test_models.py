@@ -14,10 +14,10 @@ from attrs import evolve
 from hyperspan import load
 from hyperspan.config import Config
 from hyperspan.nn.folders import save_model
-from hyperspan.runtime.folders import PRETRAINED, bundled_models
+from hyperspan.runtime.folders import PRETRAINED
 from tests.support.models import TRAINING, learn, new_model
 from tests.web.node import NEEDS, answers, node
-from tests.web.test_answers import KINDS, OPTIONS, SAMPLES, check_answer
+from tests.web.test_answers import SAMPLES, check_answer, options_for
 from tests.web.texts import generated
 
 pytestmark = NEEDS
@@ -31,6 +31,11 @@ SHAPES = {
         *("words.dimension=0", "characters.encoder=lstm", "encoder.layers=3", "model.temperature=1.7"),
         *("calibration.biases={place=-0.5}", "calibration.temperatures={person=0.8}"),
     ],
+    "gaps": ["model.kind=discontinuous", "discontinuous.bias=0.4", "calibration.discontinuous=-0.5"],
+    "three parts": [
+        *("model.kind=discontinuous", "discontinuous.parts=3", "discontinuous.bias=1", "discontinuous.gap=3"),
+        *("calibration.discontinuous=-0.6", "calibration.biases={place=-0.5}", "characters.encoder=lstm"),
+    ],
 }
 
 
@@ -41,18 +46,28 @@ def test_models_of_all_shapes_answer_as_in_python(shape: str, tmp_path: Path) ->
     save_model(learn(new_model(config, tagged), tagged, 15), tmp_path)
     words = " ".join(token for one in TRAINING for token in one.tokens)
     texts = [words, *SAMPLES, *generated(seed=5, count=40)]
-    given = [(text, OPTIONS[number % len(OPTIONS)]) for number, text in enumerate(texts)]
     annotate = load(tmp_path)
-    for (text, options), found in zip(given, answers(tmp_path, given), strict=True):
-        check_answer(annotate, text, options, found)
+    options = options_for(annotate)
+    given = [(text, options[number % len(options)]) for number, text in enumerate(texts)]
+    for (text, some), found in zip(given, answers(tmp_path, given), strict=True):
+        check_answer(annotate, text, some, found)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in bundled_models() if Config.of_model(PRETRAINED / name).model.kind not in KINDS]
+    ("kept", "instead"), [('kind = "segmental"', 'kind = "joint"'), ('name = ""', 'name = "a/bert"')]
 )
-def test_models_of_other_kinds_are_refused(name: str) -> None:
-    [refusal] = answers(PRETRAINED / name, [("a", {})])
-    assert refusal["error"].startswith("HyperspanError: this is a model of kind")
+def test_models_that_need_python_are_refused(kept: str, instead: str, tmp_path: Path) -> None:
+    shutil.copytree(PRETRAINED / "genia", tmp_path / "other")
+    config = tmp_path / "other/config.toml"
+    config.write_text(config.read_text().replace(kept, instead, 1))
+    [refusal] = answers(tmp_path / "other", [("a", {})])
+    assert refusal["error"].startswith("HyperspanError: this")
+    assert refusal["error"].endswith("use Python for it")
+
+
+def test_best_sets_of_models_with_gaps_are_refused() -> None:
+    [refusal] = answers(PRETRAINED / "craft", [("a", {"topK": 2})])
+    assert refusal["error"].startswith("HyperspanError: topK is not for models of mentions with gaps")
 
 
 DAMAGES = {

@@ -17,7 +17,7 @@ from scripts.site import browser as site
 from tests.serve.page.reader import NEEDS as NEEDS_BROWSER
 from tests.serve.page.reader import PATIENCE
 from tests.web.node import NEEDS
-from tests.web.test_answers import MODELS, OPTIONS, SAMPLES, check_answer
+from tests.web.test_answers import MODELS, SAMPLES, check_answer, options_for
 from tests.web.texts import generated
 from web.figures import served
 
@@ -27,7 +27,7 @@ POLICY = (
 )
 FIRST = f"""<!doctype html><html lang="en" data-md-color-scheme="default"><meta charset="utf-8"><title>hyperspan</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><div id="live"><p>A picture.</p></div>{site.SCRIPT}"""
-MODEL = MODELS[-1]
+MODEL, OWN = "litbank", "craft"
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
 
 
@@ -67,15 +67,16 @@ def opened(page: Page, address: str, model: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_in_a_worker_are_those_of_python(page: Page, address: str, name: str) -> None:
     opened(page, address, name)
-    given: list[tuple[str, dict[str, Any]]] = [(text, options) for text in SAMPLES for options in OPTIONS]
+    annotate = load(name)
+    options = options_for(annotate)
+    given: list[tuple[str, dict[str, Any]]] = [(text, some) for text in SAMPLES for some in options]
     texts = [
         text.encode("utf-8", "replace").decode() for text in generated(seed=4, count=150)
     ]  # as browsers are handed
-    given += [(text, OPTIONS[number % len(OPTIONS)]) for number, text in enumerate(texts)]
+    given += [(text, options[number % len(options)]) for number, text in enumerate(texts)]
     found = page.evaluate("given => Promise.all(given.map(([text, options]) => annotate(text, options)))", given)
-    annotate = load(name)
-    for (text, options), answer in zip(given, found, strict=True):
-        check_answer(annotate, text, options, answer)
+    for (text, some), answer in zip(given, found, strict=True):
+        check_answer(annotate, text, some, answer)
     loaded, total = page.evaluate("[seen.at(-1).loaded, seen.at(-1).total]")
     assert loaded == total == sum((PRETRAINED / name / file).stat().st_size for file in site.MODEL_FILES)
 
@@ -156,7 +157,7 @@ def test_first_page_reads_well_without_a_script(browser: Browser, address: str) 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    shutil.copytree(PRETRAINED / MODEL, tmp_path / "mine")
+    shutil.copytree(PRETRAINED / OWN, tmp_path / "mine")
     return tmp_path / "mine"
 
 
@@ -173,7 +174,7 @@ def test_own_model_annotates_a_file_and_saves_what_python_reads(page: Page, addr
         page.get_by_role("button", name="Save").click()
     saved = folder.parent / "mentions.jsonl"
     download.value.save_as(saved)
-    annotate = load(MODEL)
+    annotate = load(OWN)
     for document, line in zip(read_corpus(saved), lines, strict=True):
         expected = annotate(line["text"])
         assert document.id == line["id"]
@@ -186,7 +187,7 @@ def test_own_model_page_says_what_is_wrong_with_files(page: Page, address: str, 
     weights.write_bytes(weights.read_bytes()[:5000])
     page.locator("#folder").set_input_files(folder)
     expect(page.get_by_role("alert")).to_contain_text("model.safetensors")
-    shutil.copy(PRETRAINED / MODEL / "model.safetensors", weights)
+    shutil.copy(PRETRAINED / OWN / "model.safetensors", weights)
     page.locator("#folder").set_input_files(folder)
     expect(page.locator("#model")).to_contain_text("It finds:")
     wrong = folder.parent / "wrong.jsonl"

@@ -20,6 +20,12 @@ int64_t words_look_up(const uint8_t *words, const uint32_t *starts, const uint64
 int64_t best_float(const Batch *batch, const Scores *in, float *leads, int32_t *mentions, int64_t space);
 int64_t chains_float(const Batch *batch, const Scores *in, float *log_z, const Scores *expected);
 
+typedef struct { /* as in menus.h */
+    float *gap_items, *part_items, *more, *events, *alone, *goes_on;
+} MenuArrays;
+
+int64_t menus_float(const Batch *batch, const Scores *in, int64_t best, const MenuArrays *to);
+
 /* -- one thread ---------------------------------------------------------------------------------------------------------- */
 
 int share_tasks(int (*task)(void *data, int64_t number), void *data, int64_t tasks, int64_t threads) {
@@ -39,7 +45,7 @@ int share_two(int (*task)(void *data, int64_t number), void *data, int64_t threa
 /* -- memory -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct { /* what one step takes, given back when it is called again */
-    void *taken[32];
+    void *taken[64];
     int count, failed;
 } Step;
 
@@ -85,6 +91,8 @@ typedef struct {
     const void *spelling_weights[2];
     float scale, mention_bias;
     const float *factors, *biases; /* by type; NULL: without calibration */
+    int32_t parts, gap, later;     /* of mentions with gaps; parts is 1 where there are none */
+    float gap_bias;
 } Loaded;
 
 static Loaded loaded;
@@ -137,6 +145,8 @@ static uint32_t point_at(const uint16_t *units, int32_t *i, int32_t size) { /* a
     if (!is_pair(units, *i - 1, size)) return high;
     return 0x10000 + ((high - 0xD800) << 10) + (units[(*i)++] - 0xDC00u);
 }
+
+enum { MOST_ITEMS = 512, MOST_PARTS = 3 }; /* of mentions with gaps; model.js refuses more */
 
 enum { AT_ONCE_CUT = 20000 };
 
@@ -302,116 +312,331 @@ EXPORT(read_tokens) int32_t read_tokens(const uint16_t *lines, int32_t size, con
 static struct {
     int32_t n, c, m;
     const float *absent, *present, *extend, *close, *branch; /* scores, calibrated; the last one NULL if tied */
-    const int32_t *rows;                                     /* mentions: sentence, start, end, type */
+    const int32_t *rows;                                     /* of mentions: sentence, type, and start and end of each part, then -1 */
     const float *probabilities;
 } computed;
 static Step computing, picking;
-static int32_t *best_rows;
+static int32_t *best_rows; /* sentence, start, end, type: of mentions, or of first parts where others may follow */
 static int64_t best_count;
-static const float *expected_close, *expected_branch;
 static Batch batch;
+static Scores scores, expected;
+static MenuArrays best_menus, menus; /* the best choices before calibration, and sums over all after it */
 
 EXPORT(batch_result) const void *batch_result(void) { return &computed; }
 
+/* Memory for the scores of starts and spans and, if wanted, of gaps and later parts. */
+static Scores score_arrays(int with_gaps) {
+    const int64_t starts = batch.batch * batch.n * batch.m, wide = starts * batch.c, c = batch.c;
+    Scores made = {0};
+    made.absent = take(&computing, starts, sizeof(float)), made.present = take(&computing, starts, sizeof(float));
+    made.extend = take(&computing, starts * (c - 1) + 1, sizeof(float)), made.close = take(&computing, wide, sizeof(float));
+    if (!model.tied) made.branch = take(&computing, starts * (c - 1) + 1, sizeof(float));
+    if (!with_gaps) return made;
+    made.open = take(&computing, wide, sizeof(float)), made.gap = take(&computing, starts * batch.gaps + 1, sizeof(float));
+    made.last = take(&computing, starts * batch.later + 1, sizeof(float));
+    return made;
+}
+
+static int64_t weigh_menus(int best, MenuArrays *made) {
+    const int64_t starts = batch.batch * batch.n * batch.m, wide = starts * batch.c, stages = loaded.parts - 1;
+    *made = (MenuArrays){.gap_items = take(&computing, stages * starts * batch.gaps + 1, sizeof(float)),
+                         .part_items = take(&computing, (stages - 1) * starts * 2 * batch.later + 1, sizeof(float)),
+                         .more = take(&computing, wide, sizeof(float)),
+                         .events = take(&computing, wide, sizeof(float))};
+    if (!best) made->alone = take(&computing, wide, sizeof(float)), made->goes_on = take(&computing, wide, sizeof(float));
+    return computing.failed || menus_float(&batch, &scores, best, made) ? -1 : 0;
+}
+
+/* What is decoded of chains: the scores, or those with the weights of events in place of `close`. */
+static Scores first_parts(const MenuArrays *of) {
+    Scores first = scores;
+    if (loaded.parts > 1) first.close = of->events;
+    return first;
+}
+
+static int64_t find_best(float *leads) {
+    const Scores first = first_parts(&best_menus);
+    for (int64_t space = batch.batch * batch.n + 1;; space = best_count + 1) {
+        best_rows = take(&computing, space, 4 * sizeof *best_rows);
+        if (computing.failed) return -1;
+        best_count = best_float(&batch, &first, leads, best_rows, space);
+        if (best_count <= space) break;
+    }
+    return best_count >= 0 ? 0 : best_count == -2 ? -1 : -2;
+}
+
+/* Whether the best choice after a first part has it as a mention (0), and whether others follow it (1). */
+static int is_chosen(const int32_t *row, int which) {
+    const int64_t e = ((row[0] * batch.n + row[1]) * batch.c + row[2] - row[1] - 1) * batch.m + row[3];
+    const float alone = ((const float *)scores.close)[e], more = best_menus.more[e];
+    return which ? more > 0 || (alone <= 0 && alone < more) : alone > 0 || (more <= 0 && alone >= more);
+}
+
+/* How much more the best choice of a chain scores than no mention if the first part of a row is a mention alone. */
+static float lead_alone(const int32_t *row) {
+    const int64_t at = row[0] * batch.n + row[1], m = batch.m, c = batch.c, k = row[3], widths = widths_at(&batch, at);
+    float run = 0, best = -INFINITY;
+    for (int64_t w = 0; w < widths; w++) {
+        const int64_t e = (at * c + w) * m + k;
+        const float shut = w == row[2] - row[1] - 1 ? ((const float *)scores.close)[e] : best_menus.events[e];
+        best = shut + run > best ? shut + run : best;
+        if (w + 1 < widths) run += ((const float *)scores.extend)[(at * (c - 1) + w) * m + k] + (shut > 0 ? shut : 0);
+    }
+    return best + ((const float *)scores.present)[at * m + k] - ((const float *)scores.absent)[at * m + k];
+}
+
+static int32_t *found_rows; /* of mentions() */
+static int64_t found_count, found_room;
+
+static void go_on(int64_t sentence, int64_t kind, int32_t *parts, int count, double probability, int best, float least);
+
+/* Where `open` scores the second of three parts of a mention that was found; -1 if it has two. */
+static int64_t middle_of(int64_t i) {
+    const int32_t *row = found_rows + i * (2 + 2 * loaded.parts);
+    return row[6] < 0 ? -1 : ((row[0] * batch.n + row[4]) * batch.c + row[5] - row[4] - 1) * batch.m + row[1];
+}
+
+/* The biases of gap_biases in calibration.py on `open`; `leads` become what is left for those on `present`. */
+static void bias_gaps(float *leads) {
+    float *open = (float *)scores.open, bias = loaded.gap_bias;
+    const int64_t m = batch.m, wide = batch.batch * batch.n * batch.c * m;
+    float *values = take(&computing, best_count + 1, sizeof *values);
+    if (computing.failed) return;
+    for (int64_t i = 0; i < best_count; i++) {
+        const int32_t *row = best_rows + 4 * i;
+        const int64_t chain = (row[0] * batch.n + row[1]) * m + row[3];
+        int64_t followed = 0; /* rows of a chain are near: they are sorted by start */
+        for (int64_t j = i; j >= 0 && best_rows[4 * j] == row[0] && best_rows[4 * j + 1] == row[1]; j--)
+            followed += best_rows[4 * j + 3] == row[3] && is_chosen(best_rows + 4 * j, 1);
+        for (int64_t j = i + 1; j < best_count && best_rows[4 * j] == row[0] && best_rows[4 * j + 1] == row[1]; j++)
+            followed += best_rows[4 * j + 3] == row[3] && is_chosen(best_rows + 4 * j, 1);
+        if (!is_chosen(row, 1)) continue;
+        const float alone = lead_alone(row), kept = -0.9f * (leads[chain] - (alone > 0 ? alone : 0)) / (float)followed;
+        values[i] = kept > bias ? kept : bias;
+    }
+    begin(&picking);
+    found_count = found_room = 0;
+    for (int64_t i = 0; loaded.parts > 2 && i < best_count; i++) {
+        const int32_t *row = best_rows + 4 * i;
+        int32_t parts[2 * MOST_PARTS] = {row[1], row[2]};
+        if (is_chosen(row, 1)) go_on(row[0], row[3], parts, 1, 1, 1, 0);
+    }
+    float *before = take(&computing, found_count + 1, sizeof *before); /* of later parts that others follow, which get no bias */
+    if (computing.failed || picking.failed) return;
+    for (int64_t i = 0; i < found_count; i++) before[i] = middle_of(i) < 0 ? 0 : open[middle_of(i)];
+    for (int64_t e = 0; e < wide; e++) open[e] += bias;
+    for (int64_t i = 0; i < best_count; i++) {
+        const int32_t *row = best_rows + 4 * i;
+        if (!is_chosen(row, 1)) continue;
+        const int64_t at = row[0] * batch.n + row[1];
+        open[(at * batch.c + row[2] - row[1] - 1) * m + row[3]] += values[i] - bias;
+        leads[at * m + row[3]] += values[i];
+    }
+    for (int64_t i = 0; i < found_count; i++)
+        if (middle_of(i) >= 0) open[middle_of(i)] = before[i];
+}
+
 /* What Adjustment and TypeCalibration do to scores that are divided already. */
-static int64_t calibrate(const Scores *scores) {
+static int64_t calibrate(void) {
     const int64_t m = batch.m, starts = batch.batch * batch.n;
-    float *absent = (float *)scores->absent, *present = (float *)scores->present, *leads = NULL;
+    float *absent = (float *)scores.absent, *present = (float *)scores.present, *leads = NULL;
     for (int64_t at = 0; at < starts; at++) {
         for (int64_t k = at * m; k < (at + 1) * m; k++) {
             const float factor = loaded.factors ? loaded.factors[k - at * m] : 1;
             absent[k] *= factor, present[k] = (present[k] + loaded.mention_bias) * factor;
         }
     }
+    if (loaded.parts > 1 && weigh_menus(1, &best_menus)) return -1;
     if (loaded.biases) leads = take(&computing, starts * m, sizeof *leads);
-    for (int64_t space = starts + 1;; space = best_count + 1) {
-        best_rows = take(&computing, space, 4 * sizeof *best_rows);
-        if (computing.failed) return -1;
-        best_count = best_float(&batch, scores, leads, best_rows, space);
-        if (best_count <= space) break;
-    }
-    if (best_count < 0) return best_count == -2 ? -1 : -2;
-    for (int64_t at = 0; loaded.biases && at < starts; at++) {
+    const int64_t failed = computing.failed ? -1 : find_best(leads);
+    if (failed || !loaded.biases) return failed;
+    if (loaded.parts > 1 && loaded.gap_bias != 0) bias_gaps(leads);
+    for (int64_t at = 0; at < starts; at++) {
         if (!widths_at(&batch, at)) continue;
         for (int64_t k = 0; k < m; k++) {
             const float kept = -0.9f * leads[at * m + k], bias = loaded.biases[k]; /* KEPT of calibration.py */
             present[at * m + k] += leads[at * m + k] > 0 && bias < kept ? kept : bias;
         }
     }
-    return 0;
+    return computing.failed ? -1 : 0;
+}
+
+/* -inf for later parts that would reach beyond their sentence. */
+static void close_ends(void) {
+    float *last = (float *)scores.last;
+    for (int64_t start = 0; start < batch.batch * batch.n; start++) {
+        const int64_t left = batch.lengths[start / batch.n] - start % batch.n;
+        for (int64_t e = (left > 0 ? left : 0) * batch.m; e < batch.later * batch.m; e++) last[start * batch.later * batch.m + e] = -INFINITY;
+    }
 }
 
 /* The scores and probabilities of some sentences, longest first: the first token of each in the window, and its length. Returns 0; -2 where the
  * model gives no number. */
 EXPORT(compute) int32_t compute(int32_t count, const int32_t *sentences, float skip) {
     begin(&computing);
-    const int64_t n = sentences[1], m = model.types, c = loaded.max_width && loaded.max_width < n ? loaded.max_width : n, starts = count * n;
+    const int64_t n = sentences[1], m = model.types, c = loaded.max_width && loaded.max_width < n ? loaded.max_width : n;
     enum { BLOCK = 24 };
-    const int64_t blocks = (count + BLOCK - 1) / BLOCK;
+    const int64_t blocks = (count + BLOCK - 1) / BLOCK, gaps = smaller(loaded.gap, c - BESIDE);
     int64_t *lengths = take(&computing, count, sizeof *lengths), *place = take(&computing, count, sizeof *place), words = 0;
     int64_t *blocks_from = take(&computing, blocks + 1, sizeof *blocks_from);
-    int32_t *tokens = take(&computing, starts, sizeof *tokens);
-    float *log_z = take(&computing, starts * m, sizeof *log_z), *arrays[2][5] = {{NULL}};
-    const int64_t sizes[] = {m, m, (c - 1) * m, c * m, model.tied ? 0 : (c - 1) * m};
-    for (int which = 0; which < 2; which++)
-        for (int kind = 0; kind < 5 - model.tied; kind++) arrays[which][kind] = take(&computing, starts * sizes[kind] + 1, sizeof(float));
+    int32_t *tokens = take(&computing, count * n, sizeof *tokens);
+    float *log_z = take(&computing, count * n * m, sizeof *log_z);
+    batch = (Batch){.lengths = lengths, .batch = count, .n = n, .c = c, .m = m, .parts = loaded.parts, .threads = 1};
+    if (loaded.parts > 1) batch.gaps = gaps > 0 ? gaps : 0, batch.later = smaller(loaded.later, c);
+    scores = score_arrays(loaded.parts > 1), expected = score_arrays(0);
     if (computing.failed) return -1;
     for (int64_t i = 0; i < count; i++) lengths[i] = sentences[2 * i + 1], place[i] = i;
     for (int64_t i = 0; i <= blocks; i++) blocks_from[i] = smaller(i * BLOCK, count);
     for (int64_t at = 0; at < n; at++)
         for (int64_t i = 0; i < count && lengths[i] > at; i++) tokens[words++] = kind_of[sentences[2 * i] + at];
-    batch = (Batch){.lengths = lengths, .batch = count, .n = n, .c = c, .m = m, .threads = 1};
-    const Scores scores = {arrays[0][0], arrays[0][1], arrays[0][2], arrays[0][3], arrays[0][4]};
-    const Scores expected = {arrays[1][0], arrays[1][1], arrays[1][2], arrays[1][3], arrays[1][4]};
     const Words given = {blocks, place, blocks_from, NULL, gate_table, tokens, loaded.scale, skip};
     if (encode_float32_web(&model, &batch, &given, &scores)) return -1;
-    const int64_t failed = calibrate(&scores);
+    if (loaded.parts > 1) close_ends();
+    const int64_t failed = calibrate();
     if (failed) return (int32_t)failed;
-    if (chains_float(&batch, &scores, log_z, &expected)) return -1;
-    expected_close = arrays[1][3], expected_branch = arrays[1][4];
+    if (loaded.parts > 1 && weigh_menus(0, &menus)) return -1;
+    const Scores first = first_parts(&menus);
+    if (chains_float(&batch, &first, log_z, &expected)) return -1;
     computed.n = (int32_t)n, computed.c = (int32_t)c, computed.m = (int32_t)m;
-    computed.absent = arrays[0][0], computed.present = arrays[0][1], computed.extend = arrays[0][2], computed.close = arrays[0][3], computed.branch = arrays[0][4];
+    computed.absent = scores.absent, computed.present = scores.present, computed.extend = scores.extend;
+    computed.close = scores.close, computed.branch = scores.branch;
     return 0;
 }
 
-static float probability_at(int64_t start, int64_t e) { /* start: sentence * n + place; e: width * m + type */
+/* -- mentions -------------------------------------------------------------------------------------------------------------- */
+
+/* The probability of a first part; start: sentence * n + place, e: width * m + type. */
+static float first_probability(int64_t start, int64_t e) {
     const int64_t row = batch.c * batch.m, steps = row - batch.m;
-    const float found = expected_close[start * row + e];
-    return expected_branch && e < steps ? found + expected_branch[start * steps + e] : found;
+    const float found = ((const float *)expected.close)[start * row + e];
+    return expected.branch && e < steps ? found + ((const float *)expected.branch)[start * steps + e] : found;
 }
 
-static int is_likely(int64_t start, int64_t e, const float *least) {
-    const float found = probability_at(start, e);
-    return found >= least[e % batch.m] && found > 0;
+static float probability_at(int64_t start, int64_t e) {
+    const float found = first_probability(start, e);
+    return loaded.parts > 1 ? found * menus.alone[start * batch.c * batch.m + e] : found;
+}
+
+static int is_likely(float found, float least) { return found >= least && found > 0; }
+
+static float *found_probabilities;
+
+static void add(int64_t sentence, int64_t kind, const int32_t *parts, int count, double probability) {
+    const int64_t stride = 2 + 2 * loaded.parts;
+    if (found_count == found_room) {
+        const int64_t room = 2 * found_room + 256;
+        int32_t *rows = take(&picking, room * stride, sizeof *rows);
+        float *probabilities = take(&picking, room, sizeof *probabilities);
+        if (picking.failed) return;
+        if (found_count) memcpy(rows, found_rows, (size_t)(found_count * stride) * sizeof *rows);
+        if (found_count) memcpy(probabilities, found_probabilities, (size_t)found_count * sizeof *probabilities);
+        found_rows = rows, found_probabilities = probabilities, found_room = room;
+    }
+    int32_t *row = found_rows + found_count * stride;
+    row[0] = (int32_t)sentence, row[1] = (int32_t)kind;
+    for (int i = 0; i < 2 * loaded.parts; i++) row[2 + i] = i < 2 * count ? parts[i] : -1;
+    found_probabilities[found_count++] = probability > 1 ? 1 : (float)probability;
+}
+
+/* What each item of a menu is: 1 or 0 in the best choice, or how probable it is among choices of one or more items. */
+static void choose_items(const float *items, int64_t count, int best, double *to) {
+    double every = 0, some = -INFINITY, before = 0;
+    int64_t heaviest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double item = items[i * batch.m], maybe = item > 0 ? item + log1p(exp(-item)) : log1p(exp(item));
+        if (items[i * batch.m] > items[heaviest * batch.m]) heaviest = i;
+        const double last = item + before, high = last > some ? last : some; /* of all choices whose last item this is */
+        some = high == -INFINITY ? high : high + log(exp(last - high) + exp(some - high));
+        before += maybe, to[i] = item - maybe;
+    }
+    every = before;
+    for (int64_t i = 0; i < count; i++) {
+        const float item = items[i * batch.m];
+        const double each = to[i] + every - some;
+        to[i] = best ? item > 0 || (i == heaviest && !(items[heaviest * batch.m] > 0)) : item == -INFINITY ? 0 : exp(each < 0 ? each : 0);
+    }
+}
+
+
+/* Adds the mentions that go on from `count` parts: those of the best choices, or those with at least a probability. */
+static void go_on(int64_t sentence, int64_t kind, int32_t *parts, int count, double probability, int best, float least) {
+    const int64_t n = batch.n, m = batch.m, stage = loaded.parts - count - 1, after = parts[2 * count - 1], later = batch.later;
+    const MenuArrays *from = best ? &best_menus : &menus;
+    double gaps[MOST_ITEMS], items[MOST_ITEMS];
+    if (after >= n) return;
+    choose_items(from->gap_items + ((stage * batch.batch + sentence) * n + after) * batch.gaps * m + kind, batch.gaps, best, gaps);
+    for (int64_t gap = 0; gap < batch.gaps; gap++) {
+        const double begins = probability * gaps[gap];
+        const int64_t start = after + gap + 1, wide = stage ? 2 * later : later;
+        if (!(begins >= least && begins > 0) || start >= n) continue;
+        const float *menu = stage ? from->part_items + (((stage - 1) * batch.batch + sentence) * n + start) * wide * m
+                                  : (const float *)scores.last + (sentence * n + start) * wide * m;
+        choose_items(menu + kind, wide, best, items);
+        for (int64_t item = 0; item < wide; item++) {
+            const double found = begins * items[item];
+            if (!(found >= least && found > 0)) continue;
+            parts[2 * count] = (int32_t)start, parts[2 * count + 1] = (int32_t)(start + item % later + 1);
+            if (item >= later) go_on(sentence, kind, parts, count + 1, found, best, least);
+            else add(sentence, kind, parts, count + 1, found);
+        }
+    }
+}
+
+/* The probability of a mention of several parts. */
+static double chance_of(int64_t sentence, int64_t kind, const int32_t *parts) {
+    const int64_t n = batch.n, m = batch.m, start = sentence * n + parts[0], e = (parts[1] - parts[0] - 1) * m + kind;
+    double found = (double)first_probability(start, e) * menus.goes_on[start * batch.c * m + e], items[MOST_ITEMS];
+    for (int part = 1; part < loaded.parts && parts[2 * part] >= 0; part++) {
+        const int64_t stage = loaded.parts - part - 1, after = parts[2 * part - 1], here = parts[2 * part], later = batch.later, wide = stage ? 2 * later : later;
+        const int is_last = part + 1 == loaded.parts || parts[2 * part + 2] < 0;
+        choose_items(menus.gap_items + ((stage * batch.batch + sentence) * n + after) * batch.gaps * m + kind, batch.gaps, 0, items);
+        found *= items[here - after - 1];
+        const float *menu = stage ? menus.part_items + (((stage - 1) * batch.batch + sentence) * n + here) * wide * m
+                                  : (const float *)scores.last + (sentence * n + here) * wide * m;
+        choose_items(menu + kind, wide, 0, items);
+        found *= items[parts[2 * part + 1] - here - 1 + (is_last ? 0 : later)];
+    }
+    return found;
+}
+
+static void add_best(const float *least) {
+    const int64_t stride = 2 + 2 * loaded.parts;
+    for (int64_t i = 0; i < best_count; i++) {
+        const int32_t *row = best_rows + 4 * i;
+        int32_t parts[2 * MOST_PARTS] = {row[1], row[2]};
+        if (least[row[3]] > 1) continue;
+        const double alone = probability_at(row[0] * batch.n + row[1], (row[2] - row[1] - 1) * batch.m + row[3]);
+        if (loaded.parts < 2 || is_chosen(row, 0)) add(row[0], row[3], parts, 1, alone);
+        const int64_t before = found_count;
+        if (loaded.parts > 1 && is_chosen(row, 1)) go_on(row[0], row[3], parts, 1, 1, 1, 0);
+        for (int64_t j = before; j < found_count; j++) {
+            const double found = chance_of(row[0], row[3], found_rows + j * stride + 2);
+            found_probabilities[j] = found > 1 ? 1 : (float)found;
+        }
+    }
+}
+
+static void add_likely(const float *least) {
+    const int64_t m = batch.m, n = batch.n;
+    for (int64_t start = 0; start < batch.batch * n; start++) {
+        for (int64_t e = 0; e < widths_at(&batch, start) * m; e++) {
+            int32_t parts[2 * MOST_PARTS] = {(int32_t)(start % n), (int32_t)(start % n + e / m) + 1};
+            const float found = probability_at(start, e);
+            if (is_likely(found, least[e % m])) add(start / n, e % m, parts, 1, found);
+            if (loaded.parts < 2) continue;
+            const float longer = first_probability(start, e) * menus.goes_on[start * batch.c * m + e];
+            if (is_likely(longer, least[e % m])) go_on(start / n, e % m, parts, 1, longer, 0, least[e % m]);
+        }
+    }
 }
 
 /* Mentions of the batch: those of the best sets, or all with at least the probability of their type. Types with more than 1 are left out. Returns
  * how many there are. */
 EXPORT(mentions) int32_t mentions(int32_t best, const float *least) {
-    const int64_t m = batch.m, n = batch.n;
-    int64_t count = 0;
     begin(&picking);
-    if (!best)
-        for (int64_t start = 0; start < batch.batch * n; start++)
-            for (int64_t e = 0; e < widths_at(&batch, start) * m; e++) count += is_likely(start, e, least);
-    int32_t *rows = take(&picking, (best ? best_count : count) + 1, 4 * sizeof *rows);
-    float *probabilities = take(&picking, (best ? best_count : count) + 1, sizeof *probabilities);
-    if (picking.failed) return -1;
-    count = 0;
-    for (int64_t i = 0; best && i < best_count; i++)
-        if (least[best_rows[4 * i + 3]] <= 1) memcpy(rows + 4 * count++, best_rows + 4 * i, 4 * sizeof *rows);
-    for (int64_t start = 0; !best && start < batch.batch * n; start++) {
-        for (int64_t e = 0; e < widths_at(&batch, start) * m; e++) {
-            if (!is_likely(start, e, least)) continue;
-            const int32_t at = (int32_t)(start % n), row[] = {(int32_t)(start / n), at, at + (int32_t)(e / m) + 1, (int32_t)(e % m)};
-            memcpy(rows + 4 * count++, row, sizeof row);
-        }
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t *row = rows + 4 * i;
-        const float found = probability_at(row[0] * n + row[1], (row[2] - row[1] - 1) * m + row[3]);
-        probabilities[i] = found > 1 ? 1 : found;
-    }
-    computed.rows = rows, computed.probabilities = probabilities;
-    return (int32_t)count;
+    found_count = found_room = 0;
+    if (best) add_best(least);
+    else add_likely(least);
+    computed.rows = found_rows, computed.probabilities = found_probabilities;
+    return picking.failed ? -1 : (int32_t)found_count;
 }

@@ -59,7 +59,8 @@ async function openText(file) {
 /** A line of JSON as hyperspan writes and reads it, with places in code points. */
 async function line({ id, text }, signal) {
   const { mentions } = await annotate(text, { ...live.options, signal });
-  const found = mentions.map(({ codePoints: [start, end], label, text: words, probability }) => ({ start, end, label, text: words, probability }));
+  const found = mentions.map(({ codePoints: [start, end], fragmentCodePoints: fragments, label, text: words, probability }) =>
+    ({ start, end, label, text: words, ...(fragments && { fragments }), probability }));
   return `${JSON.stringify({ format: "hyperspan", version: 1, id, text, mentions: found })}\n`;
 }
 

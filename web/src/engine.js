@@ -57,6 +57,7 @@ export class Engine {
     const isProbability = (value) => typeof value === "number" && value > 0 && value <= 1;
     for (const value of Object.values(byLabel ?? {})) check(isProbability(value), `the threshold is ${value}; it must be a probability above 0 and at most 1`);
     check(candidates === null || isProbability(candidates), `the least probability of candidates is ${candidates}; it must be above 0 and at most 1`);
+    check(!topK || model.parts === 1, "topK is not for models of mentions with gaps, here; leave it out, or use Python");
     check(Number.isInteger(topK) && topK >= 0 && topK <= 1000, `topK is ${topK}; it must be a whole number from 0 to 1000`);
     const reported = model.labels.map((label) => (names ? (model.names[label] ?? null) : label));
     const isWanted = reported.map((label) => label !== null && asked.includes(label));
@@ -107,10 +108,10 @@ export class Engine {
     const { kernels } = this;
     const count = kernels.with([least], (at) => kernels.calls.mentions(Number(best), at));
     const fields = kernels.ints(kernels.calls.batch_result(), 10);
-    const rows = kernels.ints(fields[8], 4 * count), probabilities = kernels.floats(fields[9], count);
+    const stride = 2 + 2 * this.model.parts, rows = kernels.ints(fields[8], stride * count), probabilities = kernels.floats(fields[9], count);
     for (let i = 0; i < count; i++) {
-      const [sentence, start, end, type] = rows.subarray(4 * i, 4 * i + 4);
-      to.push(mentionAt(text, batch[sentence], start, end, reported[type], probabilities[i]));
+      const [sentence, type, ...places] = rows.subarray(stride * i, stride * (i + 1));
+      to.push(mentionAt(text, batch[sentence], places, reported[type], probabilities[i]));
     }
   }
 
@@ -125,16 +126,23 @@ export class Engine {
         start: sentence.units[0], end: sentence.units.at(-1), codePoints: [sentence.points[0], sentence.points.at(-1)],
         sets: ranked.map(({ probability, mentions }) => ({
           probability,
-          mentions: mentions.map(([start, end, type]) => mentionAt(text, sentence, start, end, reported[type])).sort(inOrder),
+          mentions: mentions.map(([start, end, type]) => mentionAt(text, sentence, [start, end], reported[type])).sort(inOrder),
         })),
       };
     }
   }
 }
 
-function mentionAt(text, { units, points }, first, last, label, probability) {
-  const start = units[2 * first], end = units[2 * last - 1];
-  return { start, end, codePoints: [points[2 * first], points[2 * last - 1]], label, ...(probability !== undefined && { probability }), text: text.slice(start, end) };
+/** A mention of a sentence; `places` are the first token of each part and the one after its last, then negative ones. */
+function mentionAt(text, { units, points }, places, label, probability) {
+  const parts = [];
+  for (let i = 0; places[i] >= 0; i += 2) parts.push([2 * places[i], 2 * places[i + 1] - 1]);
+  const spans = (of) => parts.map(([first, last]) => [of[first], of[last]]), [inUnits, inPoints] = [spans(units), spans(points)];
+  const whole = (all) => [all[0][0], all.at(-1)[1]], [start, end] = whole(inUnits);
+  return {
+    start, end, codePoints: whole(inPoints), ...(parts.length > 1 && { fragments: inUnits, fragmentCodePoints: inPoints }),
+    label, ...(probability !== undefined && { probability }), text: text.slice(start, end),
+  };
 }
 
 /** By place, the longest first, then by label. */

@@ -16,7 +16,10 @@ const FIELDS = `split lowercase layers input_values hidden span_hidden types tie
   inputs recurrent bias start forward backward start_bias part_bias words words_size words_count character_ids characters_known word_values trained_rows
   trained_bytes fixed_bytes trained fixed trained_scale fixed_scale tag_values tag filters characters filter_table_0 filter_table_1 filter_table_2
   filter_bias_0 filter_bias_1 filter_bias_2 units spelled spelling_table_0 spelling_table_1 spelling_weights_0 spelling_weights_1 scale mention_bias
-  factors biases`.split(/\s+/); // as in struct Loaded of native/web.c
+  factors biases parts gap later gap_bias`.split(/\s+/); // as in struct Loaded of native/web.c
+
+const MOST_PARTS = 3, MOST_ITEMS = 512; // as in native/web.c
+const FLOATS = ["scale", "mention_bias", "gap_bias"];
 
 const padded = (size) => Math.ceil(size / LANES) * LANES;
 
@@ -45,14 +48,15 @@ export function openModel(kernels, files) {
     ...encoderFields(get, put, shapes, calibration, types),
     ...readerFields(get, put, shapes, tensors, vocabulary),
     split: config.model.tokenizer === "split", lowercase: vocabulary.lowercase, types,
-    tied: config.model.tied, interactions: config.segmental.interactions, max_width: config.model.max_width === "n" ? 0 : config.model.max_width,
+    tied: config.model.tied, interactions: config.segmental.interactions || config.model.kind === "discontinuous", max_width: config.model.max_width === "n" ? 0 : config.model.max_width,
     words: put(words), words_size: words.length, words_count: count,
     scale: 1 / calibration.temperature, mention_bias: config.model.mention_bias / calibration.temperature,
+    ...gapsOf(config),
     factors: calibration.factors ? put(calibration.factors) : 0, biases: calibration.biases ? put(calibration.biases) : 0,
   };
   const at = kernels.calls.model_fields();
   FIELDS.forEach((name, index) => {
-    const numbers = name === "scale" || name === "mention_bias" ? kernels.floats(at, FIELDS.length) : kernels.ints(at, FIELDS.length);
+    const numbers = FLOATS.includes(name) ? kernels.floats(at, FIELDS.length) : kernels.ints(at, FIELDS.length);
     numbers[index] = Number(fields[name] ?? 0);
   });
   const double = kernels.enough(kernels.calls.open_model((Math.random() * 2 ** 32) >>> 0));
@@ -64,6 +68,7 @@ export function openModel(kernels, files) {
     skip: Infinity,
     quickSkip: (margin || Infinity) + config.model.mention_bias,
     maxWidth: fields.max_width,
+    parts: fields.parts,
   };
 }
 
@@ -71,7 +76,8 @@ export function openModel(kernels, files) {
 
 const DEFAULTS = {
   model: { kind: "segmental", max_width: "n", tied: true, temperature: 1, mention_bias: 0, names: {}, tokenizer: "words" },
-  calibration: { temperatures: {}, biases: {} },
+  calibration: { temperatures: {}, biases: {}, discontinuous: 0 },
+  discontinuous: { parts: 2, gap: 8, later_width: 4, bias: 0 },
   words: { dimension: 0, tag_dimension: 0 },
   characters: { encoder: "none" },
   transformer: { name: "" },
@@ -88,7 +94,8 @@ function configOf(text) {
   }
   const config = Object.fromEntries(Object.entries(DEFAULTS).map(([name, keys]) => [name, { ...keys, ...found[name] }]));
   const { model, encoder, transformer, characters } = config;
-  check(model.kind === "segmental", `this is a model of kind ${JSON.stringify(model.kind)}, and only those of kind "segmental" run in a browser; use Python for it`);
+  check(["segmental", "discontinuous"].includes(model.kind),
+    `this is a model of kind ${JSON.stringify(model.kind)}, and only those of kind "segmental" and "discontinuous" run in a browser; use Python for it`);
   check(encoder.kind === "neural" && !transformer.name && encoder.layers > 0,
     `this model reads text with ${transformer.name ? `the transformer ${transformer.name}` : `an encoder of kind ${encoder.kind} with ${encoder.layers} layers`}, which does not run in a browser; use Python for it`);
   for (const [name, allowed] of [["max_width", (one) => one === "n" || (Number.isInteger(one) && one > 0)], ["tokenizer", (one) => one === "words" || one === "split"],
@@ -112,10 +119,19 @@ function vocabularyOf(text) {
   return { ...found, lowercase: found.lowercase ?? true };
 }
 
+/** The limits of mentions with gaps, as fields; of one part where there are none. */
+function gapsOf({ model, discontinuous: { parts, gap, later_width: later }, calibration }) {
+  if (model.kind === "segmental") return { parts: 1 };
+  const isLimit = (value, most) => Number.isInteger(value) && value > 0 && value <= most;
+  check(model.tied && isLimit(parts, MOST_PARTS) && isLimit(gap, MOST_ITEMS) && isLimit(later, MOST_ITEMS / 2) && (model.max_width === "n" || model.max_width >= Math.max(gap + 2, later)),
+    "config.toml has limits of mentions with gaps that do not fit each other, or are too large for a browser; copy the model again, or use Python");
+  return { parts, gap, later, gap_bias: calibration.discontinuous };
+}
+
 /** What a configuration does to scores: divide them, by type or all alike, and move the beginnings of mentions. */
 function calibrationOf({ calibration, model }, labels) {
   const { temperatures, biases } = calibration;
-  if (!Object.keys(temperatures).length && !Object.keys(biases).length) return { temperature: model.temperature };
+  if (!Object.keys(temperatures).length && !Object.keys(biases).length && !calibration.discontinuous) return { temperature: model.temperature };
   return {
     temperature: 1,
     factors: Float32Array.from(labels, (label) => 1 / (temperatures[label] ?? model.temperature)),
@@ -153,10 +169,12 @@ function shapesOf(config, vocabulary, words) {
   }
   const inputs = dimensions.words + dimensions.tags + dimensions.characters, hidden = size("hidden"), span = size("span"), layers = config.encoder.layers;
   for (let layer = 0; layer < layers; layer++) lstm(`encoder.layers.${layer}.`, layer ? 2 * hidden : inputs, hidden);
-  const outputs = m * (1 + 2 * config.segmental.interactions + 2 * !config.model.tied);
+  const hasGaps = config.model.kind === "discontinuous";
+  const outputs = m * (hasGaps ? 6 : 1 + 2 * config.segmental.interactions + 2 * !config.model.tied);
   Object.assign(all, { "encoder.spans.inputs": [2, 2 * hidden, 4 * span], "encoder.spans.recurrent": [2, span, 4 * span], "encoder.spans.bias": [2, 1, 4 * span],
     "scorer.start.weight": [2 * m, 2 * hidden], "scorer.start.bias": [2 * m], "scorer.parts.from_spans": [2, span, outputs], "scorer.parts.bias": [outputs] });
-  return { all, dimensions, inputs, hidden, span, layers, outputs, reader, rows, spelled: config.characters.hidden, embedding: config.characters.dimension };
+  const opening = hasGaps ? config.discontinuous.bias : 0; // of the fourth output of a span
+  return { all, dimensions, inputs, hidden, span, layers, outputs, opening, reader, rows, spelled: config.characters.hidden, embedding: config.characters.dimension };
 }
 
 // -- weights as the kernels read them -------------------------------------------------------------------------------------
@@ -206,7 +224,7 @@ function spanLstm(get, way, { span, hidden }) {
 }
 
 function encoderFields(get, put, shapes, calibration, types) {
-  const { layers, inputs, hidden, span, outputs } = shapes, both = paddedRows([hidden, hidden]);
+  const { layers, inputs, hidden, span, outputs, opening } = shapes, both = paddedRows([hidden, hidden]);
   const lstms = [];
   for (let layer = 0; layer < layers; layer++)
     for (const suffix of ["", "_reverse"]) lstms.push({ ...torchLstm(get, `encoder.layers.${layer}.`, suffix), rows: layer ? both : plainRows(inputs) });
@@ -221,7 +239,7 @@ function encoderFields(get, put, shapes, calibration, types) {
     recurrent: pointers(({ hidden: units, recurrent }) => gatePanels(paddedRows([units]), units, recurrent)),
     bias: pointers(({ hidden: units, bias }) => gatePanels([0], units, bias)),
     start: put(columnPanels(both, 2 * types, (row, column) => start[column * 2 * hidden + row])), forward: side(0), backward: side(1),
-    start_bias: put(get("scorer.start.bias")), part_bias: put(get("scorer.parts.bias").map((value, column) => value * factor(column))),
+    start_bias: put(get("scorer.start.bias")), part_bias: put(get("scorer.parts.bias").map((value, column) => (value + (Math.floor(column / types) === 3 ? opening : 0)) * factor(column))),
   };
 }
 
