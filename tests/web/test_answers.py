@@ -42,8 +42,8 @@ def python_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_mentions(found: Iterable[Mapping[str, Any]], expected: Iterable[Mention], text: str, least: float) -> None:
     """Raise an error unless these are the same mentions, but for those whose probability is just the least."""
     wide = text.encode("utf-16-le", "surrogatepass")
-    ours = {(*one["codePoints"], one["label"], *map(tuple, one.get("fragmentCodePoints", ()))): one for one in found}
-    theirs = {(one.start, one.end, one.label, *one.fragments): one for one in expected}
+    ours = {(*one["codePoints"], one["label"], str(one.get("fragmentCodePoints", []))): one for one in found}
+    theirs = {(one.start, one.end, one.label, str(list(map(list, one.fragments)))): one for one in expected}
     for key in ours.keys() ^ theirs.keys():
         probability = ours[key]["probability"] if key in ours else theirs[key].probability
         assert abs((probability or 0) - least) < CLOSE, (key, probability, text)
