@@ -27,24 +27,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 PORT = 26_379
 ADDRESS = f"127.0.0.1:{PORT}"
-WORDS = [
-    "NF-kappa",
-    "B",
-    "binds",
-    "the",
-    "IL-2",
-    "promoter",
-    "in",
-    "Jurkat",
-    "T",
-    "cells",
-    ".",
-    "Activated",
-    "monocytes",
-    "express",
-    "interleukin",
-    "receptors",
-]
+WORDS = (
+    "NF-kappa B binds the IL-2 promoter in Jurkat T cells . Activated monocytes express interleukin receptors"
+).split()
 SHARDS = 40
 
 

@@ -88,16 +88,7 @@ def test_raw_types():
 
 
 def test_the_five_types():
-    kinds = [
-        "DNA_N/A",
-        "RNA_molecule",
-        "protein_complex",
-        "cell_line",
-        "cell_type",
-        "cell_component",
-        "polynucleotide",
-        "proteins",
-    ]
+    kinds = "DNA_N/A RNA_molecule protein_complex cell_line cell_type cell_component polynucleotide proteins".split()
     ((document,), _) = read(corpus(article(" ".join(cons(f"t{kind}", f"G#{kind}") for kind in kinds))))
     assert [label for _, label in found(document)] == ["DNA", "RNA", "cell_line", "cell_type", "protein"]
 

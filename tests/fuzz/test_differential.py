@@ -45,6 +45,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_same_code_is_equal(capsys: pytest.CaptureFixture[str]) -> None:
     result = compare(ROOT, INPUTS, SEED)
     assert result.inputs == INPUTS and not result.different

@@ -41,24 +41,15 @@ SEGMENTAL_VARIANTS = {
         "encoder.hidden=32",
         "encoder.layers=2",
     ],
-    "transformer in place of words and LSTM": [
-        "transformer.name=TINY",
-        "transformer.pooling=mean",
-        "transformer.learning_rate=0.01",
-        "transformer.layers=3",
-        "words.dimension=0",
-        "encoder.layers=0",
-        "training.warmup_epochs=1",
-        "training.epochs=40",
-        "training.optimizer=adamw",
-    ],
-    "likelihood alone, cased words, average": [
-        "training.softmax_margin=false",
-        "words.lowercase=false",
-        "training.ema_decay=0.9",
-        "training.optimizer=adamw",
-        "training.weight_decay=0.001",
-    ],
+    "transformer in place of words and LSTM": (
+        "transformer.name=TINY transformer.pooling=mean transformer.learning_rate=0.01 "
+        "transformer.layers=3 words.dimension=0 encoder.layers=0 training.warmup_epochs=1 "
+        "training.epochs=40 training.optimizer=adamw"
+    ).split(),
+    "likelihood alone, cased words, average": (
+        "training.softmax_margin=false words.lowercase=false training.ema_decay=0.9 "
+        "training.optimizer=adamw training.weight_decay=0.001"
+    ).split(),
 }
 HANDCRAFTED_VARIANTS = {
     "handcrafted, every feature, dropout": [

@@ -51,19 +51,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=8,
 )
-FIELDS = [
-    "text",
-    "texts",
-    "model",
-    "threshold",
-    "types",
-    "top_k",
-    "require",
-    "forbid",
-    "candidates",
-    "offset_unit",
-    "id",
-]
+FIELDS = "text texts model threshold types top_k require forbid candidates offset_unit id".split()
 known_mentions = st.fixed_dictionaries(
     {"start": st.integers(-2, 30), "end": st.integers(-2, 30), "label": st.sampled_from(["person", "x"])}
 )

@@ -86,19 +86,11 @@ def watched_model(watch: Callable[[Sequence[Sentence]], object]) -> Recognizer:
     return model
 
 
-SMALL = [
-    "words.dimension=12",
-    "words.tag_dimension=32",
-    "encoder.hidden=16",
-    "encoder.span_hidden=16",
-    "encoder.input_dropout=0",
-    "words.word_dropout=0",
-    "training.learning_rate=0.03",
-    "training.batch_size=4",
-    "training.epochs=60",
-    "training.patience=12",
-    "training.schedule=cosine",
-]
+SMALL = (
+    "words.dimension=12 words.tag_dimension=32 encoder.hidden=16 encoder.span_hidden=16 "
+    "encoder.input_dropout=0 words.word_dropout=0 training.learning_rate=0.03 training.batch_size=4 "
+    "training.epochs=60 training.patience=12 training.schedule=cosine"
+).split()
 HANDCRAFTED = ["encoder.kind=handcrafted", "handcrafted.min_count=1", "training.learning_rate=0.05"]
 OWN = {
     "fofe": ["fofe.hidden=48"],

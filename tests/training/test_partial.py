@@ -22,15 +22,10 @@ from hyperspan.training.loop import mention_counts
 from hyperspan.types import ANY_LABEL, NOTHING_ANNOTATED
 from tests.support.models import loss_of
 
-QUICK = [
-    "words.dimension=4",
-    "encoder.hidden=4",
-    "encoder.span_hidden=4",
-    "training.epochs=1",
-    "training.start=",
-    "words.vectors=",
-    "characters.encoder=none",
-]
+QUICK = (
+    "words.dimension=4 encoder.hidden=4 encoder.span_hidden=4 training.epochs=1 training.start= "
+    "words.vectors= characters.encoder=none"
+).split()
 WORDS = ("Ada", "left", "the", "Seattle", "zoo")
 PER, GPE, FAC = Mention(0, 1, "PER"), Mention(3, 4, "GPE"), Mention(2, 5, "FAC")
 FULL = Sentence(WORDS, [PER, GPE, FAC])

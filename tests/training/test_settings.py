@@ -132,22 +132,10 @@ def test_training_ends_early_on_a_small_corpus_unless_the_length_is_given() -> N
 SIZES = (30, 100, 300, 1_000, 3_000, 10_000)
 TABLE = {
     "neural": (
-        "epochs",
-        "eval_epochs",
-        "warmup_epochs",
-        "patience",
-        "batch_size",
-        "learning_rate",
-        "schedule",
-        "ema_decay",
-        "lm_loss_weight",
-        "characters.encoder",
-        "encoder.layers",
-        "encoder.hidden",
-        "encoder.span_hidden",
-        "encoder.input_dropout",
-        "encoder.output_dropout",
-    ),
+        "epochs eval_epochs warmup_epochs patience batch_size learning_rate schedule ema_decay "
+        "lm_loss_weight characters.encoder encoder.layers encoder.hidden encoder.span_hidden "
+        "encoder.input_dropout encoder.output_dropout"
+    ).split(),
     "handcrafted": ("batch_size", "learning_rate"),
 }
 """The rows of the documentation; those without a section are of training."""
