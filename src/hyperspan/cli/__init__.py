@@ -154,7 +154,34 @@ def run_app(make: Callable[[], typer.Typer], name: str) -> NoReturn:
         command = context.command_path if context is not None else name
         if (line := _meant(error, context)) is not None:
             _fail(f"{re.split(r'[.] Did you mean| [(]', explain())[0].strip().removesuffix('.')}; write: {line}")
-        _fail(f"{' '.join(explain().split()).removesuffix('.')}; see {command} --help")
+        _fail(f"{in_words(explain())}; see {command} --help")
+
+
+_KINDS = {"int": "a whole number", "float": "a number"}
+
+
+def in_words(said: str) -> str:
+    """What typer says of a wrong value, as hyperspan says it: what is given, and what is expected.
+
+    >>> in_words("Invalid value for '--top-k' / '-k': 'x' is not a valid int range.")
+    "--top-k is 'x', but must be a whole number"
+    >>> in_words("Invalid value for '--port': 70000 is not in the range 0<=x<=65535.")
+    '--port is 70000, but must be from 0 to 65535'
+    """
+    said = " ".join(said.split()).removesuffix(".")
+    found = re.fullmatch(r"Invalid value for '([^']+)'(?: / '[^']+')*: (.+?) is not (.+)", said)
+    if found is None:
+        return said
+    name, given, rest = found.groups()
+    kind = re.match(r"a valid (int|float)", rest)
+    bounds = re.fullmatch(r"in the range (?:(.+)<=)?x(?:<=|>=)?(.*)", rest)
+    if kind:
+        wanted = _KINDS[kind[1]]
+    elif bounds:
+        wanted = f"from {bounds[1]} to {bounds[2]}" if bounds[1] else f"at least {bounds[2]}"
+    else:
+        wanted = rest.replace("'", "")
+    return f"{name} is {given}, but must be {wanted}"
 
 
 def _meant(error: Exception, context: Any) -> str | None:
