@@ -48,7 +48,6 @@ from hyperspan.kernels.numbers import (
     is_array,
     placed,
     replaced,
-    to_numpy,
 )
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types
@@ -196,9 +195,7 @@ class UnitProduct(Distribution[Values]):
         each unit.
         """
         total: Any = self.unit_log_partition if weights is None else self.unit_log_partition * weights
-        given = weights if weights is None or not is_array(teacher.scores.close) else to_numpy(weights)
-        edges = self.expected_edges(teacher, given).map(lambda one: placed(one, self.scores.close))
-        return (total.sum(2) - weighted(self.scores, edges)).sum(1)
+        return (total.sum(2) - weighted(self.scores, self.expected_edges(teacher, weights))).sum(1)
 
     # -- under constraints, of some types, of some sentences ---------------------------------------------------------
 

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError
-from hyperspan.kernels.numbers import inside
+from hyperspan.kernels.numbers import inside, placed
 from hyperspan.kernels.transfer import to_device
 from hyperspan.nn.batch import Batch
 from hyperspan.nn.model import Model
@@ -151,7 +151,8 @@ class Teachers:
         """The mean of the teachers' distributions, over the student's types."""
         found: list[Distribution] = []
         for teacher, batch, order in zip(self.models, part.teacher_batches, self.orders, strict=True):
-            whole = teacher.scorer.distribution(teacher(batch), batch.lengths)
+            scores = teacher(batch).map(lambda one, like=batch.row_of: placed(one, like))
+            whole = teacher.scorer.distribution(scores, batch.lengths)
             found.append(whole if order is None else whole.restrict(order))
         return found[0].geometric_mean(found[1:])
 
