@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from scripts.site import browser as browser_package
 from tests.serve.page.reader import NEEDS, PATIENCE
 from tests.support.pages import Page
 
@@ -42,6 +43,13 @@ def test_site_loads_nothing_from_outside(site: Path) -> None:
             assert not re.match(r"(?:[a-z]+:)?//", address), f"{page.relative_to(site)} loads {address}"
             if page.name != "404.html":  # its addresses begin at the root of the server
                 assert (page.parent / address.partition("?")[0].partition("#")[0]).exists(), (page, address)
+
+
+@pytest.mark.skipif(not browser_package.is_built(), reason="web/dist is not built: make test-web builds it")
+def test_first_page_is_live_where_the_browser_package_is_built(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert browser_package.SCRIPT.strip() in page
+    assert all((site / place).is_file() for place in (*browser_package.files(), browser_package.MODELS_FILE))
 
 
 def test_links_to_the_site_and_the_source_lead_somewhere(site: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -12,6 +13,7 @@ import pytest
 
 import hyperspan
 from hyperspan.runtime.folders import PRETRAINED
+from hyperspan.serve.app import STATIC
 from tests.web.node import NEEDS, WEB, node
 
 LINES = 1_200
@@ -27,6 +29,16 @@ def test_package_has_the_version_of_hyperspan_and_no_dependencies() -> None:
 def test_modules_are_few_lines() -> None:
     modules = [*(WEB / "src").glob("*.js"), *(WEB / "pages").glob("*.js")]
     assert sum(len(module.read_text(encoding="utf-8").splitlines()) for module in modules) <= LINES
+
+
+def test_what_is_shared_with_the_served_page_is_there_and_imports_nothing_else() -> None:
+    shared = set(re.findall(r'"(\w+\.js)"', (WEB / "build.py").read_text(encoding="utf-8")))
+    assert {"text.js", "layout.js"} <= shared
+    for name in shared:
+        imported = re.findall(r'^import .* from "\./([\w.-]+)";$', (STATIC / name).read_text("utf-8"), re.MULTILINE)
+        assert set(imported) <= shared, name
+    pages = "".join(page.read_text(encoding="utf-8") for page in (WEB / "pages").glob("*.js"))
+    assert set(re.findall(r'"\.\./dist/shared/([\w.]+)"', pages)) <= shared
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm")
