@@ -49,7 +49,7 @@ BUDGETS = {"how-to": 1500, "concepts": 1900}
 """The most words of a page in these folders, as `wc -w` counts them."""
 ALLOWED = {"train.md": 1650}
 """Pages that may have more: the guide to training has the table of defaults."""
-WORDS = 39_800
+WORDS = 40_100
 """The most words of all pages together. Logs of measurements are in `experiments/results`."""
 
 
