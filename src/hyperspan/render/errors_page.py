@@ -113,7 +113,7 @@ class ErrorFilters:
         return " ".join(["difference", *(self._groups[group][2][value] for group, value in values.items())])
 
     def choices(self) -> Iterator[str]:
-        """The checkboxes, right before the list, as the style sheet requires; folded into one row, where chosen ones stay."""
+        """Checkboxes, right before the list, as the style sheet requires; folded into a row, but for chosen ones."""
         yield '<input type="checkbox" class="choice" id="fold"><label for="fold">Filters</label>\n'
         yield '<p class="filters">Choose any number; where nothing is chosen, all are shown.</p>\n'
         for group, (title, counts, names) in self._groups.items():
