@@ -269,3 +269,18 @@ def test_all_modules_are_fetched_at_once() -> None:
         assert sorted(named) == sorted(found)
         reached |= found
     assert reached == {file.name for file in STATIC.glob("*.js")}
+
+
+def test_labels_have_keys_on_any_keyboard(page: Page) -> None:
+    pressed = [
+        {"key": "1", "code": "Digit1"},
+        {"key": "0", "code": "Digit0"},
+        {"key": "!", "code": "Digit1", "shiftKey": True},
+        {"key": ")", "code": "Digit0", "shiftKey": True},
+        {"key": "&", "code": "Digit1"},  # French keyboards have signs there, and digits with Shift
+        {"key": "1", "code": "Digit1", "shiftKey": True},
+    ]
+    body = "events => events.map(event => m.meaning(event, false).digit)"
+    assert call(page, "label-keys.js", body, pressed) == [1, 10, 11, 20, 1, 1]
+    shown = call(page, "label-keys.js", "places => places.map(m.labelKey)", [0, 8, 9, 10, 19, 20])
+    assert shown == ["1", "9", "0", "⇧1", "⇧0", ""]
