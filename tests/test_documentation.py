@@ -25,7 +25,8 @@ from experiments import (
     word_vectors,
 )
 from experiments.cli import make_command, make_group, make_single
-from experiments.english import caution, corpora, free_genres, make, plain, report
+from experiments.distil import fit, make, targets, text, vectors
+from experiments.english import corpora, free_genres, name_bias, plain, report
 from experiments.figures.__main__ import draw
 from experiments.golden.__main__ import app as golden
 from experiments.paper.__main__ import paper
@@ -127,10 +128,14 @@ EXPERIMENT = {
     "bundled_vectors": bundled_vectors.make,
     "errors": errors.report,
     "figures": draw,
-    "english.caution": caution.be_cautious,
+    "distil.fit": fit.fit,
+    "distil.make": make.make,
+    "distil.targets": targets.write_targets,
+    "distil.text": text.split,
+    "distil.vectors": vectors.write_vectors,
     "english.corpora": corpora.make,
     "english.free_genres": free_genres.keep_free,
-    "english.make": make.make,
+    "english.name_bias": name_bias.bias_names,
     "english.plain": plain.write,
     "english.report": report.report,
 }

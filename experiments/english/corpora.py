@@ -9,13 +9,16 @@ The folder of corpora holds `gum`, `amalgum` and `names` (JSON Lines, and four l
 - `cases.jsonl.gz`: sentences of GUM's free genres, of AMALGUM and of the names, in lower case or in capitals.
 - `gum.jsonl.gz`: GUM's free genres, without e-mail and web addresses as mentions. Mentions that are all proper nouns
   are names, too.
-- `silver.jsonl.gz`: a part of AMALGUM.
+- `silver.jsonl.gz`: passages of AMALGUM.
+- `fiction.txt.xz`: text of it for the student `litbank`, fiction first, as `experiments.distil.text` writes it.
+- `names-some.jsonl.gz`: some sentences with names, for the last step of `english`.
 - `dates.jsonl.gz`: sentences of AMALGUM with dates as numbers, such as 2012-05-23.
 - `names.dev.jsonl.gz`: web sentences of UNER with all their names, to choose the epoch and to calibrate by.
 """
 
 from __future__ import annotations
 
+import lzma
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,14 +32,14 @@ from experiments.cli import DATA_DIR, DataDir, Output, run_command
 from hyperspan import AnnotationScope, Document, Mention, Sentence, write_corpus
 from hyperspan.cli.options import Seed
 from hyperspan.corpora.documents import document_of
-from hyperspan.training.data import read_sentences
+from hyperspan.training.data import read_sentences, read_texts
 
 TYPES = ("person", "place", "organization")
 COMPLETE = ("crossner", "btc", "wnut17", "wikigold", "fewnerd", "redocred", "tweebank", "multiconer2")
 """The names corpora in which every name is annotated."""
 SURE = ("fewnerd_partial",)
 """The names corpora that list some of their names."""
-LARGEST = 8000
+LARGEST = 16_000
 """So many sentences of a corpus are taken at most."""
 BEFORE = frozenset(
     ", . : ; ( ) \" '' `` ! ? - -- – — / in on at of to from by with for and or but as that than about between against "
@@ -65,8 +68,11 @@ ADDRESS = re.compile(r"\S+@\S+\.\S+|(?:https?:|www\.)\S*")
 """E-mail and web addresses, which are no mentions here."""
 DATES = 3_000
 """So many sentences with dates as numbers are written at most."""
-SILVER = 75_000
-"""So many sentences of AMALGUM are taken."""
+SILVER = 90_000
+"""So many sentences of AMALGUM are taken, in passages of `PASSAGE` sentences."""
+PASSAGE = 30
+SOME_NAMES = 9_000
+FICTION = ("fiction", "interview", "bio", "voyage")
 CASES = {"gum": 1.0, "amalgum": 0.08, "names": 0.15}
 """The share of the sentences of each source that is copied in lower case or in capitals."""
 
@@ -161,16 +167,32 @@ def chosen(sentences: Iterable[Sentence], share: float, chance: random.Random) -
 
 
 def write(sentences: Iterable[Sentence], path: Path) -> None:
+    """Write sentences that have nothing to do with each other."""
+    write_documents(([sentence] for sentence in sentences), path)
+
+
+def write_documents(documents: Iterable[Sequence[Sentence]], path: Path) -> None:
     count = 0
 
-    def documents() -> Iterator[Document]:
+    def made() -> Iterator[Document]:
         nonlocal count
-        for sentence in sentences:
-            count += 1
-            yield document_of([sentence])
+        for sentences in documents:
+            count += len(sentences)
+            yield document_of(sentences)
 
-    write_corpus(documents(), str(path), force=True)
+    write_corpus(made(), str(path), force=True)
     print(f"{count:,} sentences in {path}")
+
+
+def passages_of(sentences: Sequence[Sentence]) -> list[Sequence[Sentence]]:
+    return [sentences[first : first + PASSAGE] for first in range(0, len(sentences), PASSAGE)]
+
+
+def write_text(passages: Iterable[Sequence[Sentence]], path: Path) -> None:
+    with lzma.open(path, "wt", encoding="utf-8") as file:
+        for passage in passages:
+            file.writelines(" ".join(sentence.tokens) + "\n" for sentence in passage)
+            file.write("\n")
 
 
 def names_of(folder: Path, corpora: Sequence[str], complete: bool, chance: random.Random) -> list[Sentence]:
@@ -205,19 +227,30 @@ def make(
     dev = read_sentences(str(data_dir / "names" / "uner.dev.jsonl.gz"))
     named = (Sentence(one.tokens, names_in(one), annotated=scope) for one in dev)
     write(named, output / "names.dev.jsonl.gz")
-    gum = [with_names_by_tags(sentence) for sentence in read_sentences(str(free))]
-    write(gum, output / "gum.jsonl.gz")
-    silver = [
-        evolve(sentence, annotated=AnnotationScope(types=TEN))
-        for path in sorted((data_dir / "amalgum").glob("*.data.gz"))
-        for sentence in read_sentences(str(path))
-    ]
+    documents = [list(map(with_names_by_tags, document)) for document in read_texts(str(free))]
+    write_documents(documents, output / "gum.jsonl.gz")
+    gum = [sentence for document in documents for sentence in document]
+    genres = {path.name.partition(".")[0]: path for path in sorted((data_dir / "amalgum").glob("*.data.gz"))}
+    by_genre = {
+        genre: passages_of([with_ten(sentence) for sentence in read_sentences(str(path))])
+        for genre, path in genres.items()
+    }
+    write_text([passage for genre in FICTION for passage in by_genre[genre]], output / "fiction.txt.xz")
+    passages = [passage for own in by_genre.values() for passage in own]
+    silver = [sentence for passage in passages for sentence in passage]
     dates = [found for one in silver if (found := with_date_as_number(one, chance)) is not None]
     write(chance.sample(dates, min(len(dates), DATES)), output / "dates.jsonl.gz")
     sources = {"gum": gum, "amalgum": silver, "names": names}
     cases = [one for source, found in sources.items() for one in chosen(found, CASES[source], chance)]
     write(cases, output / "cases.jsonl.gz")
-    write(chance.sample(silver, min(len(silver), SILVER)), output / "silver.jsonl.gz")
+    write(chance.sample([*names, *cases], SOME_NAMES), output / "names-some.jsonl.gz")
+    write_documents(chance.sample(passages, min(len(passages), SILVER // PASSAGE)), output / "silver.jsonl.gz")
+
+
+def with_ten(sentence: Sentence) -> Sentence:
+    """A sentence of AMALGUM, in which names are no labels of their own, and addresses no mentions."""
+    kept = [m for m in sentence.mentions if not ADDRESS.fullmatch("".join(sentence.tokens[m.start : m.end]))]
+    return Sentence(sentence.tokens, kept, annotated=AnnotationScope(types=TEN))
 
 
 TEN = (*TYPES, "object", "event", "time", "abstract", "animal", "plant", "substance")
