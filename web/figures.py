@@ -46,7 +46,8 @@ def sizes() -> None:
 
 
 def brotli_of(data: bytes) -> bytes:
-    import brotli  # which only make web installs
+    # Only make web installs it.
+    import brotli  # pyright: ignore[reportMissingImports]
 
     return brotli.compress(data, quality=5)  # as servers do while they answer
 

@@ -23,6 +23,7 @@ from hyperspan import Sentence
 from hyperspan.cli.options import TrainingDevice
 from hyperspan.config import Config
 from hyperspan.errors import InputError
+from hyperspan.nn import Recognizer
 from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.training.data import TrainingData, read_dev
 from hyperspan.training.loop import Run, Trainer
@@ -164,7 +165,8 @@ def fit(
     teachers = None
     if targets is not None:
         labels = labels_of(pool)
-        assert list(run.model.labels) == labels, (run.model.labels, labels)
+        assert isinstance(run.model, Recognizer), "teachers have no others as students"
+        assert list(run.model.labels) == labels, "students and targets have the labels of the training corpora"
         numbers = {id(sentence): number for number, sentence in enumerate(pool.sentences)}
         starts = [first for first, _ in pool.shards()]
         teachers = StoredTeachers(run.model, Store(targets, given, labels), numbers, starts)

@@ -44,9 +44,8 @@ class Recipe:
     dev: Sequence[str]
     train: str
     """The corpus of the profile."""
+    teacher: str = "teacher"
     student: str = "student"
-    settings: Sequence[str] = ()
-    """Settings of the student."""
     words: int | None = None
     """So many words without training are kept of those that have vectors."""
 
@@ -61,7 +60,9 @@ RECIPES = {
         portion=110_000,
         dev=["data/gum/dev.jsonl.gz", str(ENGLISH / "names.dev.jsonl.gz")],
         train=str(ENGLISH / "gum.jsonl.gz"),
+        teacher="english-teacher",
         student="english",
+        words=35_000,
     ),
     "genia": Recipe(
         folder="genia",
@@ -106,10 +107,10 @@ def steps(name: str, corpora: Path, device: str) -> Iterator[Step]:
     fit, targets = "experiments.distil.fit", MADE / f"{name}-targets"
     yield from (genia_steps if name == "genia" else english_steps)(corpora, device)
     configs = Path("experiments/configs") / recipe.folder
-    teachers = [Path("runs") / f"{recipe.folder}-teacher-{seed}" for seed in (1, 2, 3)]
+    teachers = [Path("runs") / f"{name}-teacher-{seed}" for seed in (1, 2, 3)]
     for seed, teacher in enumerate(teachers, 1):
         options = ["--steps", recipe.teacher_steps, "--set", f"training.seed={seed}", "--device", device]
-        yield teacher / "done", module(fit, configs / "teacher.toml", "-o", teacher, *options)
+        yield teacher / "done", module(fit, configs / f"{recipe.teacher}.toml", "-o", teacher, *options)
     student = configs / f"{recipe.student}.toml"
     text = ["--text", MADE / recipe.text, "--most", recipe.sentences, "--device", device]
     yield targets / "done", module("experiments.distil.targets", student, "-o", targets, *text)
@@ -117,7 +118,7 @@ def steps(name: str, corpora: Path, device: str) -> Iterator[Step]:
     options = [*text, "--targets", targets, "--portion", recipe.portion, "--steps", recipe.student_steps]
     yield run / "done", module(fit, student, "-o", run, *options)
     if name == "english":
-        plain, last = configs / "plain.toml", MADE / "plain-targets"
+        plain, last = configs / "english-plain.toml", MADE / "plain-targets"
         alone = ["--set", "training.start=", "--device", "cpu"]
         yield last / "done", module("experiments.distil.targets", plain, "-o", last, *alone)
         run = Path("runs/english-plain")

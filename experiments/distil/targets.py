@@ -34,7 +34,7 @@ from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.scores import Scores
 from hyperspan.training.data import context_of, read_train
-from hyperspan.training.loss import MicroBatch
+from hyperspan.training.loss import MicroBatch, Teachers
 from hyperspan.training.run import as_config, choose_device
 from hyperspan.training.start import read_teachers
 
@@ -129,10 +129,11 @@ def fields_of(config: Config) -> dict[str, Field]:
 def entries_of(scores: Scores, fields: dict[str, Field], lengths: Sequence[int]) -> dict[str, np.ndarray]:
     """(entries, m) of each field in 16 bits, sentence by sentence."""
     found = {}
-    for name, values in scores.tensors().items():
+    for name, given in scores.tensors().items():
+        values = torch.as_tensor(given)  # on CPUs models score over arrays
         known = values if values.ndim == 4 else values[:, :, None]
         total = sum(map(fields[name].count, lengths))
-        at = fields[name].places(torch.tensor(lengths, device=known.device), *known.shape[1:3], total)
+        at = fields[name].places(torch.tensor(lengths, device=known.device), known.shape[1], known.shape[2], total)
         flat = known.reshape(-1, known.shape[3])[at].clamp(-60, 60)
         found[name] = flat.half().cpu().numpy()
     return found
@@ -180,8 +181,8 @@ class Stored:
 
 
 @dataclass
-class StoredTeachers:
-    """Stands where :class:`hyperspan.training.loss.Teachers` does, and reads what they have written."""
+class StoredTeachers(Teachers):
+    """Stands where teachers do, and reads what they have written."""
 
     student: Recognizer
     store: Store

@@ -217,7 +217,7 @@ def table(figures: dict[str, Any], markdown: bool = False) -> Iterator[str]:
 
 def _of_halves(figures: dict[str, Any]) -> Iterator[str]:
     shown = (0.8, 0.9, 0.95, 0.99)
-    yield f"| random halves of test | {' | '.join(f'recall {share:.2f}' for share in shown)} | plain rule, 0.90 | broken, precision 0.80 |"
+    yield f"| halves of test | {' | '.join(f'recall {share:.2f}' for share in shown)} | plain rule, 0.90 | broken, precision 0.80 |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for name, found in figures.items():
         at = {one["promised"]: one for one in found["splits"]["recall"]}

@@ -361,7 +361,7 @@ class SentenceAlternatives:
     >>> [alternatives] = load("genia")("The IL-2 promoter.", top_k=2).alternatives
     >>> for ranked in alternatives.sets:
     ...     print(f"{ranked.probability:.1f}", [mention.text for mention in ranked.mentions])
-    0.6 ['IL-2', 'IL-2 promoter']
+    0.5 ['IL-2', 'IL-2 promoter']
     0.3 ['IL-2 promoter']
     """
 

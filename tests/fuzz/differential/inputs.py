@@ -24,6 +24,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = {
             "coordination": ("parts", "span"),
         },
         "ace": {"label": ("type", "subtype"), "mention_types": ("NAM", "NAM,NOM", "NICKNAME")},
+        "strings": {"complete": (True, False)},
         "conll2003": {
             "scheme": ("IOB1", "IOB2", "BIOES", "BILOU"),
             "repair": (True, False),

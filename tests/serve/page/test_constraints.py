@@ -58,9 +58,9 @@ def test_keyboard_alone(page: Page, server: Running) -> None:
         "protein: IL-2",
         "DNA: IL-2 promoter",
         "cell_line: Jurkat T cells",
-        "protein: c-Rel",
+        "RNA: c-Rel mRNA",
     ]
-    expect(page.locator("#tip")).to_contain_text("protein 0.")
+    expect(page.locator("#tip")).to_contain_text("RNA 0.")
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     expect(page.locator("#card")).to_be_visible()
