@@ -25,6 +25,16 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = {
         },
         "ace": {"label": ("type", "subtype"), "mention_types": ("NAM", "NAM,NOM", "NICKNAME")},
         "strings": {"complete": (True, False)},
+        "table": {
+            "text": ("text", "other"),
+            "mention": ("mention", "other"),
+            "label": ("label", "other"),
+            "start": ("start", "other"),
+            "end": ("end", "other"),
+            "id": ("id", "other"),
+            "entities": ("entities", "other"),
+            "inclusive": (True, False),
+        },
         "conll2003": {
             "scheme": ("IOB1", "IOB2", "BIOES", "BILOU"),
             "repair": (True, False),
