@@ -1,7 +1,8 @@
 """Train a model for so many seconds, or so many steps; a student learns from targets that teachers have written down.
 
 The learning rate follows the share of the time, or of the steps, that has passed. A run by time says how many steps it
-took, and `--steps` repeats it. The best model on dev is kept.
+took. `--steps` takes as many, with learning rates and scores on dev at other steps than a run by time, whose speed
+varies. The best model on dev is kept.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Three large teachers on MiniLM learn from the corpus. What they say of many unlabelled sentences, and of the training
 sentences, is written down; a small student learns from that. Then it is calibrated, made smaller, and gets a profile
 of its text. The folder of corpora has `gum`, `amalgum`, `names`, `genia` and `litbank`, beside it are `text` and
-`vectors`, and data/minilm is the encoder. The result is runs/final/NAME; its card and README are written by hand.
+`vectors`, and data/minilm is the encoder. The result is runs/NAME-final; its card and
+README are written by hand, and `experiments.guarantees store` measures what the bundled model promises.
 """
 
 from __future__ import annotations

@@ -53,15 +53,7 @@ def store(name: str, data_dir: Path) -> Guarantees:
     if not isinstance(model, Recognizer):
         raise InputError(f"{name} is of kind {model.config.model.kind}, which is not calibrated")
     annotated = read_as_annotated(CorpusConfig(str(path)), model.config)
-    start = model.config.with_values(
-        {
-            "model.temperature": 1.0,
-            "calibration.temperatures": {},
-            "calibration.biases": {},
-            "calibration.discontinuous": 0.0,
-        }
-    )
-    annotator = CrossFitted(model, annotated, tune_calibration, start)
+    annotator = CrossFitted(model, annotated, tune_calibration, model.config)
     gold = gold_asked_for(list(read_corpus(path)), annotator.model.names)
     given = measure_guarantees(annotator, gold, f"{corpus} dev", annotator.labels)
     replace(ModelCard.read(folder), guarantees=given.to_table()).write(folder)

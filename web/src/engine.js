@@ -20,8 +20,8 @@ export class Engine {
     this.kernels = kernels;
     this.model = openModel(kernels, files);
     const { labels, names } = this.model;
-    this.labels = labels.filter((label) => !(label in names));
-    this.nameLabels = labels.filter((label) => label in names).map((label) => names[label]);
+    this.labels = labels.filter((label) => !Object.hasOwn(names, label));
+    this.nameLabels = labels.filter((label) => Object.hasOwn(names, label)).map((label) => names[label]);
   }
 
   /**

@@ -45,12 +45,13 @@ async function inWorker(source, onProgress) {
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
         const id = next++;
-        waiting.set(id, { resolve, reject, onWords });
-        signal?.addEventListener("abort", () => {
-          if (!waiting.delete(id)) return;
-          worker.postMessage({ cancel: id });
+        const abort = () => {
+          if (waiting.delete(id)) worker.postMessage({ cancel: id });
           reject(signal.reason);
-        });
+        };
+        const then = (end) => (value) => (signal?.removeEventListener("abort", abort), end(value));
+        waiting.set(id, { resolve: then(resolve), reject: then(reject), onWords });
+        signal?.addEventListener("abort", abort);
         worker.postMessage({ id, text, options });
       }),
     close: () => {

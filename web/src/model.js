@@ -96,9 +96,9 @@ function configOf(text) {
   const { model, encoder, transformer, characters } = config;
   check(["segmental", "discontinuous"].includes(model.kind),
     `this is a model of kind ${JSON.stringify(model.kind)}, and only those of kind "segmental" and "discontinuous" run in a browser; use Python for it`);
-  check(encoder.kind === "neural" && !transformer.name && encoder.layers > 0,
+  check(encoder.kind === "neural" && !transformer.name && encoder.layers > 0 && encoder.layers <= 100,
     `this model reads text with ${transformer.name ? `the transformer ${transformer.name}` : `an encoder of kind ${encoder.kind} with ${encoder.layers} layers`}, which does not run in a browser; use Python for it`);
-  for (const [name, allowed] of [["max_width", (one) => one === "n" || (Number.isInteger(one) && one > 0)], ["tokenizer", (one) => one === "words" || one === "split"],
+  for (const [name, allowed] of [["max_width", (one) => one === "n" || (Number.isInteger(one) && one > 0 && one < 2 ** 31)], ["tokenizer", (one) => one === "words" || one === "split"],
     ["temperature", (one) => one > 0], ["mention_bias", Number.isFinite], ["tied", (one) => typeof one === "boolean"]])
     check(allowed(model[name]), `config.toml has model.${name} = ${JSON.stringify(model[name])?.slice(0, 50)}, which hyperspan does not write; copy the model again`);
   check(["cnn", "lstm", "none"].includes(characters.encoder), `config.toml has characters.encoder = ${JSON.stringify(characters.encoder)?.slice(0, 50)}, which is unknown here`);
@@ -134,7 +134,7 @@ function calibrationOf({ calibration, model }, labels) {
   if (!Object.keys(temperatures).length && !Object.keys(biases).length && !calibration.discontinuous) return { temperature: model.temperature };
   return {
     temperature: 1,
-    factors: Float32Array.from(labels, (label) => 1 / (temperatures[label] ?? model.temperature)),
+    factors: Float32Array.from(labels, (label) => 1 / (Object.hasOwn(temperatures, label) ? temperatures[label] : model.temperature)),
     biases: Float32Array.from(labels, (label) => biases[label] ?? 0),
   };
 }

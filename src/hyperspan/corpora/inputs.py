@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
@@ -104,6 +104,8 @@ def _corpus_or_texts(
 ) -> Iterator[str | Document]:
     raw = sources[0].head() if len(sources) == 1 else b""
     head = raw.decode("utf-8", errors="replace")
+    if (read := _reader_of_mentions(head)) is not None:
+        return read(sources[0], problems, **options)
     if looks_like_texts(head) or looks_like_jsonl(head):
         _refuse_options(options)
         sources[0].lenient = problems
@@ -115,6 +117,14 @@ def _corpus_or_texts(
         return iter(())
     _refuse_options(options)
     return _texts(sources, problems)
+
+
+def _reader_of_mentions(head: str) -> Callable[..., Iterator[Document]] | None:
+    """The reader of texts in JSON that have mentions in a format of other tools; None for other texts."""
+    if not looks_like_texts(head):
+        return None
+    formats = (entry for entry in FORMATS.built_in.values() if entry.reads and entry.looks_like(head))
+    return next((entry.read for entry in formats), None)
 
 
 def _named_as_corpus(name: str) -> bool:

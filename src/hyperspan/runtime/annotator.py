@@ -422,6 +422,8 @@ class Annotator:
 
     def _prepare(self, given: str | Document, constraints: Constraints, options: DecodingOptions) -> _Prepared:
         document = self.split(given)
+        if constraints and options.promise:
+            raise InputError("mentions are required or forbidden, of which nothing is promised; leave the promise out")
         return _Prepared(given, document, self.constraints(document, constraints, options.reported_as))
 
     def _annotate_window(

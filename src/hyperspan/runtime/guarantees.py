@@ -32,6 +32,8 @@ UNITS = ("sentence", "document")
 PARTS = 100_000
 """Shares are written as whole numbers of this."""
 LONGEST_NAME = 200
+MOST_KEPT = 64
+"""So many promises are kept, since sentence after sentence asks for the same."""
 MOST_LABELS = 10_000
 
 
@@ -75,11 +77,15 @@ class Guarantees:
 
         A single number is for all labels together if there is nothing else, and otherwise for each label.
         """
-        by_label = {ANY_LABEL: asked} if isinstance(asked, float | int) else dict(asked or {})
+        by_label: dict[str, Any] = dict(asked) if isinstance(asked, Mapping) else {ANY_LABEL: asked}
+        if not by_label or not labels:
+            raise InputError(f"{measure} is asked for no label; give a share, such as 0.95, and labels of the model")
+        for label, share in by_label.items():
+            _check(measure, label, share, labels)
         key = measure, tuple(by_label.items()), tuple(labels), every
         if key not in self._made:
-            for label, share in by_label.items():
-                _check(measure, label, share, labels)
+            if len(self._made) >= MOST_KEPT:  # clients of a server may ask for any share
+                self._made.clear()
             together = every and list(by_label) == [ANY_LABEL]
             self._made[key] = (self._together if together else self._apart)(_MEASURES[measure], by_label, labels)
         return self._made[key]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -257,18 +257,25 @@ class Service:
                 422, f"top_k is {asked.top_k:,}, and the limit is {limits.max_alternatives:,}; ask for fewer sets"
             )
         thresholds = asked.threshold.values() if isinstance(asked.threshold, dict) else [asked.threshold]
-        for value in (*thresholds, asked.candidates):
-            if value is not None and value < limits.least_probability:
-                raise Problem(
-                    422,
-                    f"mentions are asked for from a probability of {value:.3g} on, and the limit is {limits.least_probability:g}; ask for fewer",
-                )
+        self._check_least((*thresholds, asked.candidates))
         if len(asked.require) + len(asked.forbid) > MOST_CONSTRAINTS:
             raise Problem(
                 413, f"more than {MOST_CONSTRAINTS:,} mentions are required and forbidden; send fewer at a time"
             )
         given = (asked.threshold, asked.types, asked.top_k, asked.candidates, asked.names, asked.pronouns)
-        return served, served.annotator.options(*given, asked.recall, asked.precision)
+        options = served.annotator.options(*given, asked.recall, asked.precision)
+        if options.promise:
+            self._check_least(options.thresholds or ())
+        return served, options
+
+    def _check_least(self, probabilities: Iterable[float | None]) -> None:
+        limit = self.settings.least_probability
+        for value in probabilities:
+            if value is not None and value < limit:
+                raise Problem(
+                    422,
+                    f"mentions are asked for from a probability of {value:.3g} on, and the limit is {limit:g}; ask for fewer",
+                )
 
     def _prepare(
         self, served: Served, options: DecodingOptions, texts: Sequence[str], asked: Options, call: Call

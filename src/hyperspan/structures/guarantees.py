@@ -111,6 +111,9 @@ def most_recall(curve: RiskCurve) -> float:
     return float(1 - expected_miss(curve)[0])
 
 
+MOST_LOSSES = 100_000
+
+
 def hoeffding_bentkus(mean: float, n: int, limit: float) -> float:
     """A p-value of the hypothesis that n losses between 0 and 1 with this mean have an expectation above a limit:
     min(exp(-n · KL(mean, limit)), e · P(Bin(n, limit) ≤ ⌈n · mean⌉)).
@@ -120,6 +123,9 @@ def hoeffding_bentkus(mean: float, n: int, limit: float) -> float:
     """
     if mean >= limit or not n:
         return 1.0
+    if limit >= 1:
+        return 0.0
+    n = min(n, MOST_LOSSES)  # with more, the value would only be smaller
     divergence = (1 - mean) * math.log((1 - mean) / (1 - limit)) + (mean * math.log(mean / limit) if mean else 0.0)
     steps = np.arange(1, math.ceil(n * mean - 1e-9) + 1)
     log_ratios = np.log((n - steps + 1) / steps) + math.log(limit / (1 - limit))  # P(k) / P(k - 1)

@@ -39,6 +39,13 @@ Tune = Callable[[Recognizer, Sequence[Sentence]], object]
 """Chooses the calibration of a model on annotated sentences, as in its configuration."""
 
 
+def uncalibrated(config: Config) -> Config:
+    """The configuration without calibration, which what is held out may have chosen."""
+    neutral = {"temperatures": {}, "biases": {}, "discontinuous": 0.0}
+    values = {f"calibration.{name}": value for name, value in neutral.items()}
+    return config.with_values({"model.temperature": 1.0, **values})
+
+
 class CrossFitted(Annotator):
     """Finds candidates in annotated sentences in an order that these did not choose: every other sentence is read with
     the calibration that `tune` chooses on the rest, beginning with the configuration `start`.
@@ -50,7 +57,7 @@ class CrossFitted(Annotator):
 
     def __init__(self, model: Recognizer, annotated: Sequence[Sentence], tune: Tune, start: Config):
         super().__init__(model)
-        self.recognizer, self.annotated, self.tune, self.start = model, annotated, tune, start
+        self.recognizer, self.annotated, self.tune, self.start = model, annotated, tune, uncalibrated(start)
 
     def predictions(self, sentences: Iterable[Sentence], **options: Any) -> Iterator[SentencePrediction]:
         """The candidates of the sentences, which must be those that were given with their annotation."""
