@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from hyperspan.config import Config
 from hyperspan.corpora import Problems, Source, read_corpus
+from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.occurrences import MOST_WORDS, occurrences
 from hyperspan.corpora.strings import read_strings
 from hyperspan.errors import CorpusError
@@ -205,3 +206,10 @@ def test_answers_beside_their_prompts_are_recognised(tmp_path: Path) -> None:
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")
     (document,) = read_corpus(path)
     assert len(document.mentions) == 2 and document.metadata == {"instruction": "List all entities."}
+
+
+def test_texts_to_annotate_keep_mentions_of_other_tools(tmp_path: Path) -> None:
+    path = tmp_path / "given.jsonl"
+    path.write_text('{"text": "Ada left.", "entities": [{"text": "Ada", "label": "person"}]}\n', encoding="utf-8")
+    [document] = read_inputs([str(path)], problems=Problems())
+    assert isinstance(document, Document) and [mention.text for mention in document.mentions] == ["Ada"]

@@ -172,6 +172,22 @@ def test_damaged_guarantees_are_refused_when_they_are_asked_for(annotator: Annot
         damaged(TEXT, recall=0.9)
 
 
-def test_required_mentions_may_come_with_a_promise(annotator: Annotator) -> None:
-    known = Mention(48, 53, "protein")
-    assert known.span in {one.span for one in annotator(TEXT, recall=0.5, require=[known]).mentions}
+def test_nothing_is_promised_of_required_mentions(annotator: Annotator) -> None:
+    with pytest.raises(InputError, match="mentions are required or forbidden, of which nothing is promised"):
+        annotator(TEXT, recall=0.5, require=[Mention(48, 53, "protein")])
+
+
+@pytest.mark.parametrize("share", [{}, "x", [0.9], {"protein": [0.9]}, 2, True])
+def test_shares_of_a_wrong_type_are_refused(annotator: Annotator, share: Any) -> None:
+    with pytest.raises(InputError, match=r"must be a share above 0|asked for no label"):
+        annotator(TEXT, recall=share)
+
+
+def test_few_promises_are_kept(annotator: Annotator) -> None:
+    for place in range(200):
+        annotator.options(recall=0.3 + place * 1e-6)
+    assert len(annotator._guarantees._made) <= 64
+
+
+def test_tiny_shares_of_precision_are_answered(annotator: Annotator) -> None:
+    assert annotator.options(precision=1e-20).thresholds is not None

@@ -263,10 +263,7 @@ class Service:
                 413, f"more than {MOST_CONSTRAINTS:,} mentions are required and forbidden; send fewer at a time"
             )
         given = (asked.threshold, asked.types, asked.top_k, asked.candidates, asked.names, asked.pronouns)
-        options = served.annotator.options(*given, asked.recall, asked.precision)
-        if options.promise:
-            self._check_least(options.thresholds or ())
-        return served, options
+        return served, served.annotator.options(*given, asked.recall, asked.precision)
 
     def _check_least(self, probabilities: Iterable[float | None]) -> None:
         limit = self.settings.least_probability
