@@ -32,7 +32,7 @@ from hyperspan.nn import Recognizer
 from hyperspan.nn.batch import Batch
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.structures.distribution import Distribution
-from hyperspan.structures.scores import Scores
+from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Scores
 from hyperspan.training.data import context_of, read_train
 from hyperspan.training.loss import MicroBatch, Teachers
 from hyperspan.training.run import as_config, choose_device
@@ -238,8 +238,6 @@ class StoredTeachers(Teachers):
 
 
 def scores_type(model: Recognizer) -> Any:
-    from hyperspan.structures.scores import DiscontinuousScores, EdgeScores
-
     return DiscontinuousScores if model.config.model.kind == "discontinuous" else EdgeScores
 
 

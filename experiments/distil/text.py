@@ -76,11 +76,13 @@ def split(
     chance, cut = random.Random(seed), Tokenizer(tokenizer)
     documents = [document for path, words in parts_of(texts) for document in chosen(path, words, chance)]
     chance.shuffle(documents)
-    with lzma.open(output, "wt", encoding="utf-8", preset=6) as file:
+    part = output.with_name(f"{output.name}.part")  # what is half written is never taken for finished
+    with lzma.open(part, "wt", encoding="utf-8", preset=6) as file:
         for document in documents:
             for line in document:
                 file.writelines(" ".join(one.tokens) + "\n" for one in iter_sentences(line, cut))
             file.write("\n")
+    part.rename(output)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,10 @@ def bias_names(
     """
     changed = load_model(model)
     add_bias(changed, bias)
-    copy_model(model, output)
-    save_model(changed, output)
+    part = output.with_name(f"{output.name}.part")
+    copy_model(model, part)
+    save_model(changed, part)
+    part.rename(output)
 
 
 if __name__ == "__main__":
