@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -79,7 +80,8 @@ def run_job(
     untagged, foreign, judged = (
         sum(getattr(done, name) for done in job.done.values()) for name in ("untagged", "foreign", "judged")
     )
-    more = notes_on(annotator, untagged, foreign_note(annotator.card, foreign, judged), promise)
+    languages = sum((Counter(done.languages) for done in job.done.values()), Counter[str]())
+    more = notes_on(annotator, untagged, foreign_note(annotator.card, foreign, judged, languages), promise)
     return _summary(job, resumed, [*notes, *more])
 
 

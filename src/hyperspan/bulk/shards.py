@@ -99,14 +99,19 @@ class ShardResult:
     """The number of documents, the first ones, that were compared with the model's training text."""
     foreign: int = 0
     """How many of these differ from the training text."""
+    languages: dict[str, int] = field(default_factory=dict[str, int])
+    """How many of these are in each language that the model was not trained on."""
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> ShardResult:
         """The counts from their `asdict` form; raises TypeError if a note is invalid."""
         done = with_all_fields(ShardResult, record)
+        others = {"first_reason": str, "languages": dict}
         for name, value in record.items():
-            if type(value) is not (str if name == "first_reason" else int):
+            if type(value) is not others.get(name, int):
                 raise TypeError(f"expected whole numbers and a reason, got {value!r:.80} as {name}")
+        if any(type(count) is not int for count in done.languages.values()):
+            raise TypeError(f"expected languages with whole numbers, got {done.languages!r:.80}")
         return done
 
     def write(self, write: Callable[[Document], Any], record: DocumentRecord | Rejected) -> Rejected | None:
@@ -166,6 +171,7 @@ def annotate_shard(
         if rejected_records is None:
             output.discard(rejected_name)  # that of an earlier attempt, which was killed between its two files
     done.untagged, done.judged, done.foreign = notes.untagged, notes.domain.texts, notes.domain.foreign
+    done.languages = dict(notes.domain.languages)
     with output.writing(f"{PROGRESS}/{shard.name}.json") as stream:
         stream.write(json.dumps({"job": job, **asdict(done)}).encode())
     return done

@@ -1,27 +1,29 @@
 """Detect texts that are unlike the training text of a model.
 
-A text is foreign to a model if its words are more surprising than 99% of the model's held-out text, or if the profile
-of another bundled model explains it much better than the profile of this bundled model. The score, which ranks texts,
-also counts a slightly better explanation.
+A text is foreign to a model if it is in another language than the model's card names, if its words are more surprising
+than 99% of the model's held-out text, or if the profile of another bundled model explains it much better than the
+profile of this bundled model. The score, which ranks texts, also counts a slightly better explanation.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from hyperspan.errors import CardWarning, InputError
 from hyperspan.runtime.cards import ModelCard
 from hyperspan.runtime.folders import DEFAULT_MODEL, bundled_models, folder_of
-from hyperspan.text.language import has_words_of_another_language, is_mostly_latin
+from hyperspan.text.language import other_language
 from hyperspan.text.profile import WINDOW, TextProfile, WordCounts, excerpt, words_of
 
 SHORT = 30
-"""A text with fewer words is foreign only if nearly all words are unknown or it is in another language."""
+"""A text with fewer words and signs is foreign only if nearly all words are unknown or it is in another language."""
 SHORTEST = 8
-"""The alphabetic words that every verdict needs, except one on the script."""
+"""The alphabetic words that every verdict on words needs."""
 NEARLY_ALL = 0.8
 """A short text is foreign from this share of unknown words, counted in lower-case words: names are often unknown."""
 _LEAST_LOWER = 5
@@ -58,6 +60,8 @@ class DomainFit:
     """For a foreign text: the reason, as the end of a sentence."""
     better_model: str = ""
     """The bundled model that fits a foreign text clearly better, or ""."""
+    language: str = ""
+    """The language of a text that is in another one than the model's card names, or ""."""
 
     @property
     def foreign(self) -> bool:
@@ -104,14 +108,13 @@ class DomainCheck:
         """Return how well a text fits; None if it has too few words."""
         read = excerpt(text)
         counts = WordCounts.of(words_of(read))
-        language = self._card.language
-        other_script = language == "English" and not is_mostly_latin(read)
-        if counts.letters < SHORTEST and not other_script:
+        language = other_language(read, self._card.language)
+        if counts.letters < SHORTEST and not language:
             return None
         fit = DomainFit(round(self.score(counts), 3), self._profile.unknown(counts), self._profile.usual_unknown)
-        if other_script or (language == "English" and counts.total < SHORT and has_words_of_another_language(read)):
-            reason = f"looks like another language than the {language} that {self._named} was trained on"
-            return replace(fit, score=max(fit.score, 1.0), reason=reason)
+        if language:
+            reason = f"looks like {language}, but {self._named} was trained on {self._card.language}"
+            return replace(fit, score=max(fit.score, 1.0), reason=reason, language=language)
         if not (self._is_extreme(read, counts) if counts.total < SHORT else self.is_foreign(counts)):
             return fit
         better = self._better(counts) if counts.total >= SHORT else None
@@ -183,9 +186,10 @@ class DomainCheck:
         unknown, usual = self._profile.unknown(counts), self._profile.usual_unknown
         if unknown < _MORE * usual:
             return f"looks unlike what {self._named} was trained on: its words are rarer there than in text of its own kind"
+        perhaps = ", as in another language" if unknown >= NEARLY_ALL else ""
         return (
             f"looks unlike what {self._named} was trained on: {unknown:.0%} of its words are new to it, {usual:.0%} in text of its own "
-            "kind"
+            f"kind{perhaps}"
         )
 
 
@@ -205,6 +209,8 @@ class DomainTally:
         self._worst, self._name = DomainFit(0.0, 0.0, 0.0), ""
         self._better: set[str] = set()
         """The models that fit the foreign texts better; "" if none does."""
+        self.languages = Counter[str]()
+        """How many of the foreign texts are in each language that the model was not trained on."""
 
     @property
     def is_full(self) -> bool:
@@ -220,6 +226,7 @@ class DomainTally:
         if fit.foreign:
             self.foreign += 1
             self._better.add(fit.better_model)
+            self.languages.update([fit.language] if fit.language else [])
             if self.foreign == 1 or fit.score > self._worst.score:
                 self._worst, self._name = fit, name or f"text {self._given:,}"
 
@@ -258,17 +265,22 @@ def more_than_chance(foreign: int, texts: int) -> bool:
     return 1 - fewer < _UNLIKELY
 
 
-def foreign_note(card: ModelCard, foreign: int, judged: int) -> str:
-    """A message on how many texts are foreign to a model; empty if chance explains it.
+def foreign_note(card: ModelCard, foreign: int, judged: int, languages: Mapping[str, int] | None = None) -> str:
+    """A message on how many texts are foreign to a model, and in which language most of them are; empty if chance
+    explains their number.
 
-    >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10)  # doctest: +ELLIPSIS
-    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (...); expect more errors...'
+    >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10, {"German": 5})  # doctest: +ELLIPSIS
+    '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (...): 5 look like German; ...'
     """
     if not more_than_chance(foreign, judged):
         return ""
+    which = ""
+    if languages:
+        most = max(languages, key=languages.__getitem__)
+        which = f": {languages[most]:,} look like {most}"
     return (
         f"{foreign:,} of {judged:,} documents that were looked at look unlike what {_named(card)} was trained on (by chance, about "
-        "1 in 20 does); expect more errors there"
+        f"1 in 20 does){which}; expect more errors there"
     )
 
 

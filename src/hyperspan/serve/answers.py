@@ -95,6 +95,7 @@ def _domain(fit: DomainFit, promise: str) -> dict[str, Any]:
         "unknown": round(fit.unknown, 4),
         "usual_unknown": fit.usual_unknown,
         "better_model": fit.better_model or None,
+        "language": fit.language or None,
         "note": fit.note + (NOT_THERE if promise else "") if fit.foreign else None,
     }
 

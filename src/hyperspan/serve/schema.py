@@ -276,6 +276,7 @@ class DomainRecord(BaseModel):
     unknown: float = Field(ge=0, le=1, description="The share of the words that are unknown to the model.")
     usual_unknown: float = Field(ge=0, le=1, description="The same share in text like the training text.")
     better_model: str | None = Field(description="A bundled model that fits a foreign text clearly better.")
+    language: str | None = Field(description="The language of a text in another one than the model was trained on.")
     note: str | None = Field(description="A sentence about a foreign text, to show to people.")
 
 

@@ -93,12 +93,12 @@ function take(request, model, found) {
   if (!request.top_k) askAlternativesSoon(300);
 }
 
-let noted = ""; // the model that the text is foreign to, and the one that fits better
+let noted = ""; // the model that the text is foreign to, the one that fits better, and the language of the text
 
 /** Says once that a text is unlike what the model was trained on; who has dismissed it does not see it again. */
 function tellDomain(model, domain) {
   const better = domain?.better_model;
-  const now = domain?.foreign ? `${model.name} ${better}` : "";
+  const now = domain?.foreign ? `${model.name} ${better} ${domain.language}` : "";
   if (now === noted) return;
   noted = now;
   const isServed = view.models.some(({ name }) => name === better);
