@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hyperspan.corpora.inputs import read_inputs
 from hyperspan.corpora.outputs import choose_output
 from hyperspan.nn import new_model, save_model
 from hyperspan.runtime.cards import ModelCard
+from hyperspan.runtime.folders import folder_of
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.coordination import LEFT, ROD
 from tests.support.coordination import TEXT as COORDINATED
@@ -293,6 +295,18 @@ def test_foreign_text_is_noted_once() -> None:
     assert noted.count("\n") == 1
     for few in (examples, examples[1:]):  # one of two may be so by chance
         assert hyperspan("annotate", *few, "-m", "genia", "-f", "jsonl").stderr == ""
+
+
+def test_text_in_another_language_is_noted_by_its_name(tmp_path: Path) -> None:
+    german = "Der Bürgermeister dankte gestern den Handwerkern, die das Dach der alten Schule erneuert haben."
+    note = "this text looks like German, but english (English of many genres) was trained on English"
+    assert hyperspan("annotate", german).stderr == f"hyperspan: note: {note}; expect more errors\n"
+    mine = tmp_path / "mine"
+    shutil.copytree(folder_of("english"), mine)
+    card = (mine / "card.toml").read_text(encoding="utf-8")
+    for language, said in (("German", "unlike what"), ("French", "like German, but"), ("", "as in another language")):
+        (mine / "card.toml").write_text(card.replace('"English"', f'"{language}"'), encoding="utf-8")
+        assert said in hyperspan("annotate", f"{german} {german}", "-m", str(mine)).stderr
 
 
 def test_profile_is_added_to_a_finished_model(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.bulk.fakes import contents, lines_in, manifest_of, plan_of, write_jsonl
+from tests.support.everyday import SHORT_OTHER
 from tests.support.models import TEXT
 from tests.support.process import call
 
@@ -159,4 +160,14 @@ def test_summary_says_how_many_documents_look_foreign(hyperspan: Run, tmp_path: 
     )
     _, [shard] = plan_of(tmp_path / "found")
     result = shard["result"]
-    assert (result["judged"], result["foreign"]) == (3, 2)
+    assert (result["judged"], result["foreign"], result["languages"]) == (3, 2, {})
+
+
+def test_summary_names_the_language_of_most_foreign_documents(hyperspan: Run, tmp_path: Path) -> None:
+    german = "Der Bürgermeister dankte gestern den Handwerkern, die das Dach der alten Schule erneuert haben."
+    write_jsonl(tmp_path / "texts.jsonl", [{"text": text} for text in (german, SHORT_OTHER[4], german, german)])
+    status, said = hyperspan("bulk", "texts.jsonl", "-m", "english", "-o", "found")
+    assert status == 0
+    assert "about 1 in 20 does): 3 look like German; expect more errors there" in " ".join(said.split())
+    _, [shard] = plan_of(tmp_path / "found")
+    assert shard["result"]["languages"] == {"German": 3, "French": 1}

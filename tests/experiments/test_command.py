@@ -60,6 +60,7 @@ def test_experiments_have_help_of_their_own() -> None:
         (["experiments.study", "partial"], "--no-train"),
         (["experiments.paper"], "--no-train"),
         (["experiments.domain"], "--part"),
+        (["experiments.languages"], "--manuals"),
     ):
         shown = answer_here(*given, "-h")
         assert shown.returncode == 0 and said in shown.stdout and not shown.stderr

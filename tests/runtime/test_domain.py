@@ -90,6 +90,28 @@ def test_short_text_of_another_language_is_foreign(model: str, text: str) -> Non
     assert fit.foreign
     assert fit.score >= 1
     assert not fit.better_model
+    assert fit.language and fit.reason.startswith(f"looks like {fit.language}, but {model} (")
+
+
+def test_language_that_counts_is_that_of_the_card() -> None:
+    profile = TextProfile.of([TEXTS["german"]] * 40)
+    german, unnamed = (DomainCheck(ModelCard("mine", language=language), profile) for language in ("German", ""))
+    assert [(fit.foreign, fit.language) for check in (german, unnamed) if (fit := check(TEXTS["german"]))] == [
+        (False, "")
+    ] * 2
+    note = "this text looks like English, but mine was trained on German; expect more errors"
+    assert (fit := german(TEXTS["report"])) and fit.note == note
+    assert (fit := unnamed(TEXTS["report"])) and not fit.language
+    assert "of its words are new to it, 0% in text of its own kind, as in another language" in fit.note
+
+
+@pytest.mark.parametrize("words", [10, 28, 45])
+def test_german_is_said_to_be_german_from_ten_words_on(words: int) -> None:
+    text = " ".join(f"{TEXTS['german']} {TEXTS['german']}".split()[:words])
+    note = (
+        "this text looks like German, but english (English of many genres) was trained on English; expect more errors"
+    )
+    assert (fit := check_of("english")(text)) and fit.note == note
 
 
 def test_model_of_other_text_is_not_judged_by_what_the_bundled_ones_know() -> None:
@@ -134,6 +156,16 @@ def test_tally_has_a_note_once_more_texts_are_foreign_than_by_chance() -> None:
     assert not tally_of(*[True] * 22, *[False] * 178).note
     assert tally_of(*[True] * 23, *[False] * 177).note
     assert tally_of(*[False] * ENOUGH).is_full
+
+
+def test_tally_counts_languages() -> None:
+    tally = DomainTally()
+    for language in ("German", "", "French", "German"):
+        tally.add(DomainFit(2.0, 0.5, 0.1, "looks odd", language=language))
+    assert tally.languages == {"German": 2, "French": 1}
+    note = foreign_note(ModelCard("mine"), tally.foreign, tally.texts, tally.languages)
+    assert note.endswith(": 2 look like German; expect more errors there")
+    assert "look like" not in foreign_note(ModelCard("mine"), 4, 4, {})
 
 
 def test_text_that_gets_no_verdict_is_not_counted() -> None:

@@ -14,6 +14,7 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.guarantees import Guarantees
 from hyperspan.structures.guarantees import RiskCurve
 from tests.serve.running import Running, running
+from tests.support.everyday import SHORT_OTHER
 from tests.support.models import small_model
 
 TEXT = "Activation of the IL-2 gene by NF-kappa B needs c-Rel in human T cells ."
@@ -54,6 +55,12 @@ def test_domain_note_takes_the_promise_back(served: Running) -> None:
     assert (
         given["domain"]["note"] == plain["domain"]["note"] + "; the promise of recall or precision does not hold there"
     )
+
+
+def test_domain_names_the_language_of_a_text(served: Running) -> None:
+    [french], [news] = served.annotate(text=SHORT_OTHER[4]), served.annotate(text=NEWS)
+    assert french["domain"]["language"] == "French" and "looks like French, but" in french["domain"]["note"]
+    assert news["domain"]["language"] is None
 
 
 def test_stream_takes_promises_in_its_query_and_in_lines(served: Running) -> None:

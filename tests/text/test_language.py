@@ -1,14 +1,18 @@
-"""Which corpora are English."""
+"""Which language texts are in."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hyperspan.text import split_text
-from hyperspan.text.language import looks_english
+from hyperspan.text.function_words import LANGUAGES, Language
+from hyperspan.text.language import looks_english, other_language
 from hyperspan.training.data import read_sentences
 from hyperspan.types import Sentence
 from tests.support.data import data_path
+from tests.support.everyday import EVERYDAY, SHORT_ENGLISH
 
 ENGLISH = {
     "news": "The mayor of Leeds said on Monday that the new bridge would open in May. She thanked those who built it.",
@@ -65,6 +69,68 @@ def test_looks_english_reads_large_corpora_evenly() -> None:
     english, german = Sentence(["the", "house", "of", "Ada"]), Sentence(["das", "Haus", "von", "Ada"])
     assert looks_english([german] * 9_000 + [english] * 9_000)
     assert not looks_english([english] * 100 + [german] * 20_000)
+
+
+NAMED = {name: name for name in OTHERS} | {"Hindi": "a language in Devanagari script", "West Frisian": "Frisian"}
+HARD_ENGLISH = {
+    "names": "Vincent van Gogh, Charles de Gaulle, Ursula von der Leyen, Leonardo da Vinci, Oscar de la Renta, Sofía del Río",
+    "lower-case names": "ursula von der leyen charles de gaulle vincent van gogh leonardo da vinci oscar de la renta",
+    "places": "Los Angeles, San José, La Paz, El Paso, Las Vegas, São Paulo, Le Havre, Den Haag, Köln, Île de la Cité",
+    "capitals": "THE COMPANY SAID ON TUESDAY THAT IT WILL OPEN THREE NEW OFFICES IN LOS ANGELES AND EL PASO",
+    "lower case": "i dont know what u want me to do about it its not like i can fix it lol",
+    "code": "def main(args): for i in range(10): print(i, x.y, de, la) if self.done else None; int und = 0; return al",
+    "script": "const el = find('#la'); if (el) { el.text = de + en + es; } // languages: de, en, es, fr, it, la",
+    "table": "id name type en de fr es it\n1 Ada person a b c d e\n2 Bob person x y z u v w o\n3 Leeds place a e i o u",
+    "codes": "Available in en, de, fr, es, it, pt, nl, sv, da, no, fi, pl, cs, hu, tr, el, he and id",
+    "Latin": "IL-2 in vitro vs. in vivo, et al., de novo synthesis per se; cf. ad hoc a priori pro rata",
+    "Greek letters": "TNF-α, IFN-γ, IL-1β, NF-κB and μ-opioid receptors α, β, γ, δ, κ, λ",
+    "notes": "pt c/o sob, n/v, s/p cabg, a&o x3, f/u w/ pcp, hx of htn dm cad, no etoh",
+    "single letters": "a e o y i u w z s k v a e o y i u w z s k v",
+    "a quotation": 'He only said "Das ist nicht wahr" and left the room before anyone could ask him what he meant by it.',
+    "a Chinese name": "The tower of 北京大学 stands beside a small lake, and students meet there in the evening.",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_language_names_it(name: str) -> None:
+    text = OTHERS[name]
+    assert other_language(text, "English") == other_language(text, "en-GB") == NAMED[name]
+    assert other_language(text.upper(), "English") == NAMED[name]
+
+
+@pytest.mark.parametrize("text", [*HARD_ENGLISH.values(), *EVERYDAY.values(), *SHORT_ENGLISH, *ENGLISH.values()])
+def test_other_language_is_none_for_english_of_all_kinds(text: str) -> None:
+    assert other_language(text, "English") == ""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_language_is_that_of_the_card(name: str) -> None:
+    text = OTHERS[name]
+    assert other_language(text, NAMED[name].replace("a language in Devanagari script", name)) == ""
+    assert other_language(text, f"English and {name.removeprefix('West ')}") == ""
+
+
+@pytest.mark.parametrize("card", ["German", "Chinese (simplified)", "ru", "Hindi", "German, French"])
+def test_other_language_finds_english_in_text_for_another_model(card: str) -> None:
+    assert other_language(EVERYDAY["review"], card) == "English"
+
+
+@pytest.mark.parametrize("card", ["", "Klingon", "multilingual", "Deutsch", "?"])
+def test_other_language_is_unknown_where_the_card_names_none(card: str) -> None:
+    assert {other_language(text, card) for text in [*OTHERS.values(), *ENGLISH.values()]} == {""}
+
+
+def test_other_language_needs_eight_words_of_the_same_script() -> None:
+    text = "Das ist nicht die Stadt in der wir wohnen."
+    assert other_language(text, "English") == "German"
+    assert other_language("Das ist nicht die Stadt.", "English") == ""
+    assert other_language("我使用 Microsoft Visual Studio Code 编写代码", "Chinese") == ""
+
+
+@given(st.text(), st.text(), st.sampled_from(LANGUAGES))
+def test_other_language_of_any_text_is_none_of_the_card(text: str, more: str, language: Language) -> None:
+    assert other_language(text, f"{language.name} {more}") != language.name
+    other_language(text, more)
 
 
 @pytest.mark.corpora

@@ -13,10 +13,13 @@ from hyperspan.types import Sentence
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NO_WORDS: frozenset[str] = frozenset()
-_NAME_PARTS = frozenset(
-    "af al ben bin da das de del della den der des di do dos du e el la las le les los van von y zu".split()
-)
-"""Words that also occur inside names in English text: they count, but prove nothing."""
+_NO_PROOF = frozenset(
+    """
+    af al ben bin da das de del della den der des di do dos du e el la las le les los van von y zu
+    ad et in novo per pro se vitro vivo
+    """.split()
+).union(language.code for language in LANGUAGES)
+"""Words that English text has in names, in Latin phrases and as codes of languages: alone, they prove nothing."""
 _LEAST_LENGTH = 8
 """The minimum number of words of a text whose words show its language."""
 _LEAST_WORDS, _LEAST_SHARE = 2, 0.1
@@ -34,9 +37,13 @@ _SCRIPTS = {
     "HEBREW": ("Hebrew", "Yiddish"),
     "MYANMAR": ("Burmese",),
     "GURMUKHI": ("Punjabi",),
+} | {
+    name.upper(): (name,)
+    for name in (
+        "Armenian Bengali Georgian Greek Gujarati Kannada Khmer Lao Malayalam Sinhala Tamil Telugu Thai Tibetan".split()
+    )
 }
-"""The languages of a script by its name in Unicode; other scripts have the name of their language, such as Thai. A text
-is said to be in the first one."""
+"""The languages of each script, by its name in Unicode. A text is said to be in the first one."""
 _ENGLISH_SHARE = 0.05
 """A share of words. Without the most frequent one, which may be a coincidence, they are 15 to 30% of English words."""
 _ENOUGH = 5_000
@@ -51,7 +58,7 @@ def other_language(text: str, own: str) -> str:
     'German'
     >>> other_language("Vincent van Gogh and Charles de Gaulle in the Hotel de la Paix, Los Angeles", "English")
     ''
-    >>> other_language("昨天，北京市政府宣布将在明年修建三条新的地铁线路。", "English"), other_language("北京", "Chinese")
+    >>> other_language("明年修建三条新的地铁线路。", "English"), other_language("明年修建", "Chinese")
     ('Chinese', '')
     """
     expected = _named_in(own)
@@ -96,6 +103,8 @@ def _by_words(text: str, script: str, scripts: Counter[str], expected: frozenset
             own[lower] += 1
         elif word == lower:  # others may be names
             languages = _languages_of(word, script)
+            if any(language.name in expected for language in languages):  # by its letters
+                continue
             for language in languages:
                 found.setdefault(language, []).append(word)
                 shares[language] += 1 / len(languages)
@@ -107,7 +116,7 @@ def _by_words(text: str, script: str, scripts: Counter[str], expected: frozenset
         return ""
     others = sum(count for each, count in scripts.items() if each != script and expected & _written_in(each))
     proof = {word for word in found[best] if len(word) > 1}
-    proven = len(proof) >= _LEAST_WORDS and bool(proof - _NAME_PARTS)
+    proven = len(proof) >= _LEAST_WORDS and bool(proof - _NO_PROOF)
     return best.name if proven and lead[best] > others and len(found[best]) >= _LEAST_SHARE * len(words) else ""
 
 
