@@ -287,6 +287,22 @@ def test_files_that_are_no_text_are_skipped_alike(tmp_path: Path) -> None:
     assert [Path(line.split()[0]).name for line in problems.skipped] == ["a.pdf", "b.txt", "c.txt"]
 
 
+def test_table_of_mentions_is_read_by_its_texts_unless_a_column_is_named(tmp_path: Path) -> None:
+    rows = ("text,start,end,label", "Ada left Oz.,0,3,person", "Ada left Oz.,9,11,place", "Bo slept.,0,2,person")
+    (tmp_path / "mentions.csv").write_text("\n".join(rows), encoding="utf-8")
+    (tmp_path / "texts.csv").write_text("text,label\nAda left Oz.,good\nAda left Oz.,bad\n", encoding="utf-8")
+    texts = [
+        document.text for document in read_inputs([str(tmp_path / "mentions.csv")]) if isinstance(document, Document)
+    ]
+    assert texts == ["Ada left Oz.", "Bo slept."]
+    for given in (("mentions.csv", "--column", "text"), ("mentions.csv", "--from", "csv"), ("texts.csv",)):
+        found = hyperspan("annotate", *given, "-f", "jsonl", cwd=tmp_path).stdout
+        assert found.count('"text": "Ada left Oz."') == 2
+    (tmp_path / "mentions.csv").write_text("\n".join([*rows, "Bo slept.,3,40,person"]), encoding="utf-8")
+    failed = hyperspan("annotate", "mentions.csv", cwd=tmp_path)
+    assert failed.returncode == 2 and "mentions.csv:5: a mention is at 3:40" in failed.stderr
+
+
 def test_foreign_text_is_noted_once() -> None:
     examples = [f"{EXAMPLES}/{name}.txt" for name in ("literary", "biomedical")]
     noted = hyperspan("annotate", *examples, examples[0], "-m", "genia", "-f", "jsonl").stderr

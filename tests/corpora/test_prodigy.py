@@ -57,6 +57,15 @@ def test_an_answer_that_says_nothing_of_spans_leaves_its_example_out(keys: dict[
     assert documents == [] and problems.notes == {note: 1}
 
 
+@pytest.mark.parametrize("view", ["choice", "classification"])
+def test_an_answer_about_a_whole_text_annotates_nothing_of_it(view: str) -> None:
+    (document,), problems = read(_view_id=view, spans=[], accept=["news"], answer="accept")
+    assert not document.mentions and document.annotated == NOTHING_ANNOTATED and document.metadata["accept"] == ["news"]
+    note = f"example of the interface {view}, which marks no spans, read as a text without annotation"
+    assert problems.notes == {note: 1}
+    assert read(_view_id=view, spans=[], answer="reject")[0] == []
+
+
 def test_an_unknown_answer_is_refused() -> None:
     with pytest.raises(CorpusError, match=r'db\.jsonl:1: "answer" is "perhaps", but accept, reject or ignore'):
         read(answer="perhaps")

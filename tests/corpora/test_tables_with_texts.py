@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hyperspan.corpora import Problems, Source, detect, read_corpus
 from hyperspan.corpora.mention_tables import read_frame, read_table
-from hyperspan.errors import InputError
+from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention
 
 Rows = Sequence[Sequence[Any]]
@@ -61,6 +61,14 @@ def test_a_row_without_a_label_is_a_text_without_mentions() -> None:
         ("3", "Ada.", 0),
     ]
     assert problems.notes == {}
+
+
+def test_errors_and_notes_name_the_row_of_the_mention() -> None:
+    good, wrong = ["Ada left Oz.", 0, 3, "PER"], ["Ada left Oz.", 9, 40, "GPE"]
+    with pytest.raises(CorpusError, match=r"mine\.csv:4: a mention is at 9:40, but the text has 12 characters"):
+        read("text start end label", [good, good, wrong])
+    _, problems = read("text mention label", [["Ada left.", "Ada", "PER"], ["Ada left.", "Max", "PER"]])
+    assert list(problems.notes) == ['mention left out because its text does not have it: "Max" (PER, line 3)']
 
 
 @pytest.mark.parametrize(

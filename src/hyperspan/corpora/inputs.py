@@ -11,6 +11,7 @@ from typing import Any
 from hyperspan.corpora.file_types import DOCUMENT_SUFFIXES, OFFICE, is_office_document, why_not_text
 from hyperspan.corpora.formats import FORMATS, READERS, detect, read_corpus, readable_formats
 from hyperspan.corpora.jsonl import looks_like_jsonl, looks_like_texts, read_jsonl, read_texts
+from hyperspan.corpora.mention_tables import looks_like_table
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.corpora.tables import TABLES, Columns, read_table
 from hyperspan.errors import InputError
@@ -78,6 +79,8 @@ def _documents(
     if len(sources) == 1 and not in_folder:
         kind = _table_kind(sources[0], format_name, columns)
         if kind is not None:
+            if format_name is None and columns is None and _holds_mentions(sources[0]):
+                return read_corpus(name, "table", problems, **options)
             _refuse_options(options)
             return read_table(sources[0], kind, columns or Columns(), problems)
     _refuse_columns(columns, name)
@@ -148,6 +151,11 @@ def _table_kind(source: Source, format_name: str | None, columns: Columns | None
     if kind in TABLES:
         return kind
     return "csv" if columns is not None and source.stream is not None else None
+
+
+def _holds_mentions(source: Source) -> bool:
+    """Whether a table has mentions beside its texts, so that a text may have several rows."""
+    return looks_like_table(source.head().decode("utf-8", errors="replace"))
 
 
 def _first_line(source: Source) -> str:

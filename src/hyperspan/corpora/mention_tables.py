@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby, islice
 from typing import Any, Protocol
 
@@ -218,7 +218,7 @@ def _documents(
         stated: list[Stated] = []
         for line, row in here:
             for found in problems.tried(source, line, _stated, row, names, inclusive, remedy=LEAVE_OUT.format("row")):
-                stated += found
+                stated += (replace(one, line=line) for one in found)
         yield from problems.tried(source, here[0][0], document, here[0][0], name, text, stated)
     unfound.report()
 

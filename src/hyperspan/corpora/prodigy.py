@@ -10,6 +10,7 @@ Offsets count Unicode code points. What an answer says depends on the interface:
 |---|---|---|---|
 | manual (``ner_manual``, ``spans_manual`` …) | all mentions are listed | left out | left out |
 | binary (``ner``) | these are mentions, the rest is unknown | these are none, the rest is unknown | left out |
+| of whole texts (``choice``, ``classification``) | a text of which nothing is annotated | left out | left out |
 
 Without an interface, rejected spans are taken for those of a binary one. The text is split into words as any other, so
 Prodigy's tokens are not kept; other keys are metadata.
@@ -39,6 +40,8 @@ from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
 
 BINARY = "ner"
 """The interface of questions about single spans."""
+OF_TEXTS = ("choice", "classification")
+"""The interfaces of questions about whole texts, whose answers say nothing of spans."""
 MARKS = ("_input_hash", "_task_hash", "_view_id", "answer")
 """Keys that only Prodigy writes."""
 OWN_KEYS = ("text", "spans", "tokens", "answer", "relations", "id")
@@ -77,13 +80,18 @@ def _documents(record: Record, problems: Problems) -> Iterator[Document]:
     if answer == "ignore" or (answer == "reject" and not (binary and spans)):
         problems.note(f"example with the answer {answer} left out")
         return
+    of_text = not spans and record.get("_view_id") in OF_TEXTS
+    if of_text:
+        problems.note(
+            f"example of the interface {record['_view_id']}, which marks no spans, read as a text without annotation"
+        )
     mentions = distinct(trimmed([_mention(span, problems) for span in spans], text, problems), problems)
     listed, forbidden = (mentions, []) if answer == "accept" else ([], mentions)
     metadata = {key: value for key, value in record.items() if key not in OWN_KEYS}
     if record.get("relations"):
         metadata[ABOUT_MENTIONS] = {"relations": record["relations"]}
     name = id_of(record.get("id", record.get("_input_hash")))
-    scope = NOTHING_ANNOTATED if binary else None
+    scope = NOTHING_ANNOTATED if binary or of_text else None
     yield Document(text, listed, id=name, metadata=metadata, annotated=scope, forbidden=forbidden)
 
 

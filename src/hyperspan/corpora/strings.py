@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyperspan.corpora.documents import trimmed
@@ -58,6 +58,8 @@ class Stated:
     end: int | None = None
     occurrence: int | None = None
     probability: float | None = None
+    line: int | None = field(default=None, repr=False)
+    """Where it is stated, if not where its record begins."""
 
 
 @dataclass
@@ -222,10 +224,10 @@ def placed(
     for one in stated:
         if one.probability is not None and not is_probability(one.probability):
             problems.note(NO_PROBABILITY)
-            one = Stated(one.label, one.string, one.start, one.end, one.occurrence)
+            one = replace(one, probability=None)
         spans = list(_spans(one, text, found.get(one.string, Occurrences()), problems))
         if not spans:
-            unfound.add(one, place)
+            unfound.add(one, one.line or place)
         mentions += [Mention(*span, one.label, probability=one.probability) for span in spans]
     return list(dict.fromkeys(trimmed(mentions, text, problems)))
 
@@ -236,7 +238,8 @@ def _spans(one: Stated, text: str, found: Occurrences, problems: Problems) -> It
         if not 0 <= one.start < one.end <= len(text):
             if not one.string:
                 raise WrongRecordError(
-                    f"a mention is at {one.start}:{one.end}, but the text has {len(text)} characters; `end` is exclusive"
+                    f"a mention is at {one.start}:{one.end}, but the text has {len(text)} characters; `end` is exclusive",
+                    one.line,
                 )
         elif one.string in ("", text[one.start : one.end]):
             return [(one.start, one.end)]
