@@ -69,6 +69,8 @@ def run(
     rows["Chinese sample, model of Chinese"] = {"card": "Chinese", "language": "", "texts": others["Chinese: sample"]}
     rows["GENIA, model of German"] = {"card": "German", "language": "English", "texts": english.get("GENIA", [])}
     rows |= {name: {"card": "English", "language": "", "texts": texts} for name, texts in english.items()}
+    if not all(length.isdecimal() and int(length) for length in lengths.split(",")):
+        raise InputError(f"--lengths {lengths!r} is not a list of whole numbers; write for example --lengths {LENGTHS}")
     given = [int(length) for length in lengths.split(",")]
     measured = {name: {length: _measured(length, **row) for length in given} for name, row in rows.items()}
     return {"lengths": given, "rows": {name: row for name, row in measured.items() if any(row.values())}}
@@ -80,8 +82,8 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
 
     >>> measured = {10: {"stretches": 50, "other": 0.96, "right": 0.9}}
     >>> print(*table({"lengths": [10], "rows": {"German": measured}}), sep="\\n")
-    text                                    10 words
-    German                             96.0% (90.0%)
+    text                                      10 words
+    German                               96.0% (90.0%)
     """
     yield f"{'text':<34}" + "".join(f"{f'{length} words':>16}" for length in figures["lengths"])
     for name, row in figures["rows"].items():
@@ -95,7 +97,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
 def stretches(texts: Iterable[str], length: int, signs: bool = False) -> list[str]:
     """Stretches of so many words, or of characters where words have no spaces between them.
 
-    >>> stretches(["One , two", "three ! Four"], 2)
+    >>> sorted(stretches(["One , two", "three ! Four"], 2))
     ['One , two', 'three ! Four']
     """
     found, words, letters = list[str](), list[str](), 0
