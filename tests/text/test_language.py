@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +98,7 @@ def test_other_language_names_it(name: str) -> None:
     text = OTHERS[name]
     assert other_language(text, "English") == other_language(text, "en-GB") == NAMED[name]
     assert other_language(text.upper(), "English") == NAMED[name]
+    assert other_language(unicodedata.normalize("NFD", text), "English") == NAMED[name]
 
 
 @pytest.mark.parametrize("text", [*HARD_ENGLISH.values(), *EVERYDAY.values(), *SHORT_ENGLISH, *ENGLISH.values()])
@@ -108,6 +111,13 @@ def test_other_language_is_that_of_the_card(name: str) -> None:
     text = OTHERS[name]
     assert other_language(text, NAMED[name].replace("a language in Devanagari script", name)) == ""
     assert other_language(text, f"English and {name.removeprefix('West ')}") == ""
+
+
+@pytest.mark.parametrize("card", ["Serbian", "Bosnian", "Croatian"])
+def test_other_language_knows_that_serbian_has_two_scripts(card: str) -> None:
+    latin = "Čovjek je otišao u grad jer nije znao da se most ove godine neće otvoriti, ali je bio sretan."
+    assert (other_language(latin, card), other_language(latin, "English")) == ("", "Croatian")
+    assert other_language("Човек је отишао у град јер није знао да се мост неће отворити.", "Serbian") == ""
 
 
 @pytest.mark.parametrize("card", ["German", "Chinese (simplified)", "ru", "Hindi", "German, French"])

@@ -44,6 +44,15 @@ _SCRIPTS = {
     )
 }
 """The languages of each script, by its name in Unicode. A text is said to be in the first one."""
+_ALIKE = {
+    "bosnian": "Croatian",
+    "farsi": "Persian",
+    "flemish": "Dutch",
+    "malay": "Indonesian",
+    "mandarin": "Chinese",
+    "serbian": "Croatian",
+}
+"""Languages that look like another one here; Serbian, known by its Cyrillic words, is also written in Latin letters."""
 _ENGLISH_SHARE = 0.05
 """A share of words. Without the most frequent one, which may be a coincidence, they are 15 to 30% of English words."""
 _ENOUGH = 5_000
@@ -64,6 +73,7 @@ def other_language(text: str, own: str) -> str:
     expected = _named_in(own)
     if not expected:
         return ""
+    text = unicodedata.normalize("NFC", text)
     scripts = _scripts(text)
     script = _main_script(scripts)
     if script in _alphabets():
@@ -161,6 +171,7 @@ def _named_in(text: str) -> frozenset[str]:
     """The languages that a text such as "English, German" or "en-GB" names."""
     words = set(_WORD.findall(text.lower()))
     named = {name for script in {*_SCRIPTS, *_alphabets()} for name in _written_in(script) if name.lower() in words}
+    named |= {_ALIKE[word] for word in words if word in _ALIKE}
     codes = set(re.split(r"[\s,;/]+", text.lower().split("-")[0]))
     return frozenset(named or {language.name for language in LANGUAGES if language.code in codes})
 
