@@ -158,6 +158,16 @@ def test_tally_has_a_note_once_more_texts_are_foreign_than_by_chance() -> None:
     assert tally_of(*[False] * ENOUGH).is_full
 
 
+def test_one_text_in_another_language_among_few_is_noted() -> None:
+    tally = DomainTally()
+    tally.add(DomainFit(0.1, 0.1, 0.1))
+    tally.add(DomainFit(1.0, 0.5, 0.1, "looks like German", language="German"), "b.txt")
+    assert tally.note == "1 of 2 texts looks foreign: b.txt looks like German; expect more errors"
+    for _ in range(60):
+        tally.add(DomainFit(0.1, 0.1, 0.1))
+    assert not tally.note
+
+
 def test_tally_counts_languages() -> None:
     tally = DomainTally()
     for language in ("German", "", "French", "German"):

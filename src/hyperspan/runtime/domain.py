@@ -39,6 +39,8 @@ ENOUGH = 200
 """A tally is full after this many texts."""
 OWN_SHARE = 0.07
 """An upper bound on the share of a model's own texts that count as foreign; measured: at most 5.2%, of english."""
+_OTHER_LANGUAGE = 0.02
+"""An upper bound on the share of texts that are taken for another language; measured: at most 1.4%, of tweets."""
 _UNLIKELY = 0.02
 """A note on several texts needs a smaller probability than this under chance."""
 _MORE = 1.5
@@ -233,7 +235,7 @@ class DomainTally:
     @property
     def note(self) -> str:
         """A message for users; empty while too few texts are foreign. It names a better model if all texts share it."""
-        if not more_than_chance(self.foreign, self.texts):
+        if not more_than_chance(self.foreign, self.texts, self.languages.total()):
             return ""
         if self._given == 1:
             return self._worst.note
@@ -247,13 +249,14 @@ def _advice(better_model: str) -> str:
     return f"expect more errors, or try {named}" if better_model else "expect more errors"
 
 
-def more_than_chance(foreign: int, texts: int) -> bool:
-    """Whether more texts are foreign than chance explains; a single text counts by itself.
+def more_than_chance(foreign: int, texts: int, elsewhere: int = 0) -> bool:
+    """Whether more texts are foreign, or are so by being in another language, than chance explains; a single text
+    counts by itself.
 
-    >>> [more_than_chance(*counts) for counts in ((1, 1), (1, 2), (2, 3), (3, 10), (4, 10))]
-    [True, False, True, False, True]
+    >>> [more_than_chance(*counts) for counts in ((1, 1), (1, 2), (2, 3), (3, 10), (4, 10), (1, 40, 1), (1, 60, 1))]
+    [True, False, True, False, True, True, False]
     """
-    if texts <= 1:
+    if texts <= 1 or elsewhere > _OTHER_LANGUAGE * texts:
         return foreign > 0
     if foreign < 2 or foreign <= OWN_SHARE * texts:
         return False
@@ -272,7 +275,7 @@ def foreign_note(card: ModelCard, foreign: int, judged: int, languages: Mapping[
     >>> foreign_note(ModelCard("zoo", domain="animals"), 7, 10, {"German": 5})  # doctest: +ELLIPSIS
     '7 of 10 documents that were looked at look unlike what zoo (animals) was trained on (...): 5 look like German; ...'
     """
-    if not more_than_chance(foreign, judged):
+    if not more_than_chance(foreign, judged, sum((languages or {}).values())):
         return ""
     which = ""
     if languages:

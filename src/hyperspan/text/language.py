@@ -104,8 +104,7 @@ def looks_english(sentences: Sequence[Sentence]) -> bool:
 def _by_words(text: str, script: str, scripts: Counter[str], expected: frozenset[str]) -> str:
     """The language of a script whose words a text has, unless it has as many of an expected language."""
     own_words = _NO_WORDS.union(*(language.words for language in _alphabets()[script] if language.name in expected))
-    own, found = Counter[str](), dict[Language, list[str]]()
-    shares = Counter[Language]()
+    own, found, shares = Counter[str](), dict[Language, list[str]](), dict[Language, float]()
     words = _WORD.findall(text.lower() if text.isupper() else text)
     for word in words:
         lower = word.lower()
@@ -117,7 +116,7 @@ def _by_words(text: str, script: str, scripts: Counter[str], expected: frozenset
                 continue
             for language in languages:
                 found.setdefault(language, []).append(word)
-                shares[language] += 1 / len(languages)
+                shares[language] = shares.get(language, 0.0) + 1 / len(languages)
     lead = {language: len(having) - _alone(own, language) for language, having in found.items()}
     best = max(lead, key=lambda language: (lead[language], shares[language]), default=None)
     if script != "LATIN" and not own_words:
