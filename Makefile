@@ -97,6 +97,7 @@ test-corpora: $(VENV)/installed-dev
 
 # Minutes: a cluster of two nodes that die, a disk that is full.
 test-slow: $(VENV)/installed-dev
+	$(BIN)/pip install --quiet "pyspark>=4" || echo "left out: the snippet for Spark, which needs pyspark"
 	HYPERSPAN_EXAMPLES=400 OMP_NUM_THREADS=1 $(BIN)/pytest -m "not corpora" --numprocesses auto --dist loadgroup
 
 # What fails is printed with the command that uses its input again.

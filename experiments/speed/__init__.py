@@ -9,6 +9,7 @@ COMMANDS = {
     "cost": "time and memory of a configuration, in training and in inference",
     "structures": "exact inference, compared with an elementwise exp and a Python loop",
     "reading": "reading files of annotated text",
+    "batches": "batches of Arrow, by their rows",
     "bulk": "bulk jobs of all engines, on this machine",
     "bulk-gpu": "bulk jobs from raw text to shards, with several workers for one GPU",
     "server": "requests to a server, compared with the library",
@@ -16,5 +17,5 @@ COMMANDS = {
     "attacks": "what a server does while it is attacked",
 }
 """The commands, each a module with a ``run``."""
-WITHOUT_TORCH = ("bundled", "reading", "server", "soak", "attacks")
+WITHOUT_TORCH = ("bundled", "batches", "reading", "server", "soak", "attacks")
 """The commands that run without torch."""

@@ -27,8 +27,8 @@ import typer
 
 from experiments.speed.invented import genia_length
 from experiments.speed.measure import machine
+from hyperspan import ArrowAnnotator
 from hyperspan.bulk import Progress, annotate_files
-from hyperspan.bulk.ray_data import annotate_dataset
 from hyperspan.cli.options import ModelName
 from hyperspan.runtime.loading import load
 from hyperspan.types import Document
@@ -129,7 +129,9 @@ def run_dataset(corpus: Path, model: str) -> dict[str, float]:
 
     ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    found = annotate_dataset(ray.data.read_json(str(corpus), override_num_blocks=24), model, workers=1)
+    texts = ray.data.read_json(str(corpus), override_num_blocks=24)
+    worker: Any = {"fn_constructor_args": (model,), "compute": ray.data.ActorPoolStrategy(size=1)}
+    found = texts.map_batches(ArrowAnnotator, batch_format="pyarrow", **worker)
     counts: list[tuple[float, int]] = []
     words = 0
     for batch in found.select_columns(["text"]).iter_batches(batch_size=None):

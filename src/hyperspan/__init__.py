@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AnnotationScope": "hyperspan.types",
     "Annotator": "hyperspan.runtime.annotator",
+    "ArrowAnnotator": "hyperspan.bulk.arrow",
     "Config": "hyperspan.config",
     "Document": "hyperspan.types",
     "EdgeScores": "hyperspan.structures",
@@ -36,6 +37,7 @@ _HOME = {
 __all__ = [
     "AnnotationScope",
     "Annotator",
+    "ArrowAnnotator",
     "Config",
     "Document",
     "EdgeScores",
@@ -57,6 +59,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from hyperspan.bulk import annotate_files
+    from hyperspan.bulk.arrow import ArrowAnnotator
     from hyperspan.config import Config
     from hyperspan.corpora import read_corpus, write_corpus
     from hyperspan.corpora.mention_tables import read_frame

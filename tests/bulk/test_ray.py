@@ -18,14 +18,11 @@ from hyperspan.bulk import ray as ray_engine
 from hyperspan.bulk.ray import RayTasks
 from hyperspan.bulk.shards import JobSettings
 from hyperspan.errors import InputError, JobError
-from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.loading import load
 from tests.bulk import workers
 from tests.bulk.fakes import CRASHES, lines_in, texts_in, write_jsonl
 from tests.bulk.processes import named
-from tests.support.marked_names import FOUND_NAMES
-from tests.support.marked_names import TEXT as NAMED_TEXT
-from tests.support.models import TEXT, small_model
+from tests.support.models import TEXT
 from tests.support.process import call
 
 ray = pytest.importorskip("ray")
@@ -152,46 +149,6 @@ def test_a_worker_that_is_killed_is_replaced(
     )
     assert killed and (summary.documents, summary.resumed) == (300, 0)
     assert texts_in(tmp_path / "out") == [f"text {n}" for n in range(300)]
-
-
-def test_a_dataset_gets_a_column_of_mentions(small_folder: Path, tmp_path: Path) -> None:
-    from hyperspan.bulk.ray_data import annotate_dataset
-
-    rows: list[dict[str, Any]] = [{"n": n, "body": TEXT * (n % 3)} for n in range(30)]
-    rows[7]["body"] = None
-    found = annotate_dataset(
-        ray.data.from_items(rows), small_folder, text_column="body", threshold=0.2, batch_size=8
-    ).take_all()
-    annotator = Annotator(small_model())
-    assert [row["n"] for row in sorted(found, key=lambda row: row["n"])] == list(range(30))
-    for row in found:
-        if row["n"] == 7:
-            assert row["mentions"] is None and row["rejected"] == "the text is null, but a string is expected"
-            continue
-        expected = sorted(annotator(row["body"], threshold=0.2).mentions)
-        assert row["rejected"] is None and len(row["mentions"]) == len(expected)
-        for mention, other in zip(row["mentions"], expected, strict=True):
-            assert (mention["start"], mention["end"], mention["label"]) == (other.start, other.end, other.label)
-            assert mention["text"] == other.text and mention["probability"] == pytest.approx(
-                other.probability, abs=1e-5
-            )
-
-
-def test_a_dataset_gets_names_alone(named_folder: Path) -> None:
-    from hyperspan.bulk.ray_data import annotate_dataset
-
-    rows = ray.data.from_items([{"text": NAMED_TEXT}])
-    [row] = annotate_dataset(rows, named_folder, names=True, pronouns=False).take_all()
-    assert {(one["text"], one["label"]) for one in row["mentions"]} == FOUND_NAMES
-
-
-@pytest.mark.slow
-def test_the_snippet_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    page = Path(__file__).parents[2] / "docs/how-to/batch.md"
-    [block] = page.read_text(encoding="utf-8").split("```py\n")[1:]
-    code, _, output = block.partition("```\n\n```text\n")
-    exec(compile(code, str(page), "exec"), {})
-    assert capsys.readouterr().out == output.partition("```")[0]
 
 
 @pytest.mark.parametrize(

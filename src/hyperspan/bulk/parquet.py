@@ -1,4 +1,4 @@
-"""Read and write Parquet in bulk jobs; only this file and :mod:`hyperspan.bulk.ray_data` use pyarrow's tables."""
+"""Read and write Parquet in bulk jobs; only this file and :mod:`hyperspan.bulk.arrow` use pyarrow's tables."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ MENTION = pa.struct(
         ("fragments", pa.list_(pa.list_(pa.int64()))),
     ]
 )
+MENTIONS = pa.list_(MENTION)
+"""A column of mentions: offsets in characters (Unicode code points); `fragments` is null for contiguous mentions."""
 SCHEMA = pa.schema(
-    [("id", pa.string()), ("text", pa.string()), ("mentions", pa.list_(MENTION)), ("metadata", pa.string())],
+    [("id", pa.string()), ("text", pa.string()), ("mentions", MENTIONS), ("metadata", pa.string())],
     metadata={OURS: b"1"},
 )
-"""The output schema: offsets in characters (Unicode code points), metadata as a JSON object.
-
-`fragments` is null for contiguous mentions.
-"""
+"""The output schema, with metadata as a JSON object."""
 ROWS, CHARACTERS = 1_000, 8_000_000
 """The maximum size of a row group, except for a single larger text."""
 
@@ -101,7 +100,7 @@ def rows_and_bytes(name: str, columns: Columns) -> tuple[int, int]:
             )
         _check_ids(name, columns.id, schema)
         kind = schema.field(text_column).type
-        if not _is_text(kind):
+        if not is_text(kind):
             raise InputError(
                 f"the column {text_column!r} of {name} holds {kind}, but texts are needed; name another with --column"
             )
@@ -208,7 +207,8 @@ def _file(name: str) -> Iterator[pq.ParquetFile]:
             raise InputError(f"{name} cannot be read as Parquet ({reason}); check that it is complete") from None
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type has strings."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)
 
