@@ -14,8 +14,8 @@ import pytest
 import torch
 import typer
 
+from experiments.speed import batches, gpu, train
 from experiments.speed import bulk_gpu as bulk
-from experiments.speed import gpu, train
 from experiments.speed.bulk_gpu import BulkRun, given_lines, measure, write_texts
 from experiments.speed.bundled import WORDS, corpus_files, run, sample, scores, start, table
 from experiments.speed.invented import BenchmarkCorpus, genia_length, invented_sentences
@@ -49,6 +49,12 @@ def test_operations_are_those_of_every_product(max_width: str) -> None:
     products += words * 256 * 10 + spans * 256 * 15
     assert necessary_operations(model, [3]) == 2 * products
     assert necessary_operations(model, [0, 3, 0]) == 2 * products
+
+
+def test_batches_of_all_sizes_up_to_all_rows_are_measured() -> None:
+    figures = batches.run("genia", rounds=1, abstracts=2)
+    assert [*figures["words a second by rows of sentences"]] == ["1", "4", "16"]
+    assert [*figures["words a second by rows of abstracts"]] == ["1"]
 
 
 @pytest.mark.parametrize(("max_width", "spans"), [("2", 3 + 5), ("n", 3 + 6)])
