@@ -12,6 +12,7 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.evaluation import Score, align, compare, evaluate
+from hyperspan.evaluation.agreement import agreement
 from hyperspan.types import Document, Mention, Sentence
 from tests.evaluation.cases import any_sentences
 
@@ -113,6 +114,12 @@ def test_mentions_of_white_space_alone_do_not_stop_scores() -> None:
     aligned = align(gold, gold, [Document(gold[0].text)], problems=problems)
     assert evaluate(aligned.gold, aligned.systems[0]).micro == Score(correct=2, predicted=2, gold=2)
     assert problems.notes["mention of white space alone left out of the scores"] == 2 and problems.skipped == []
+
+
+def test_agreement_leaves_out_mentions_of_white_space_alone() -> None:
+    text = "Ada   left."
+    a = Document(text, [Mention(0, 3, "PER"), Mention(4, 5, "PER")])
+    assert agreement([a], [Document(text, [Mention(0, 3, "PER")])]).mentions.f1 == 1
 
 
 def test_documents_are_scored_as_sentences_are() -> None:

@@ -457,6 +457,14 @@ def test_wrong_arguments_are_explained(annotator: Annotator, arguments: dict[str
             annotator.recognize([], **arguments)
 
 
+@pytest.mark.parametrize("sentences", [["a"], [None]])
+def test_recognize_takes_sentences_alone(annotator: Annotator, sentences: Any) -> None:
+    with pytest.raises(InputError, match=r"a sentence to annotate is .*, but must be a Sentence"):
+        list(annotator.recognize(sentences))
+    with pytest.raises(InputError, match="sentences is None, but must be a list"):
+        annotator.recognize(None)  # type: ignore[arg-type]
+
+
 def test_pipe_takes_no_single_text(annotator: Annotator) -> None:
     with pytest.raises(InputError, match="pipe takes a list of texts"):
         annotator.pipe("one text")

@@ -116,3 +116,17 @@ def test_discontinuous_models_keep_their_probabilities_with_fewer_labels(tmp_pat
     found = runtime_of(tmp_path).distribution(sentences())
     assert found.marginals == pytest.approx(whole.marginals.detach().numpy(), abs=1e-5)
     assert found.argmax() == whole.argmax()
+
+
+def test_absurdly_improbable_mentions_are_refused_where_there_are_too_many() -> None:
+    """Each text alone: its neighbours in a batch are annotated."""
+    annotate = load("craft")
+    text = "The left and right ventricle of the mouse heart and liver cells were stained with antibodies against the tail. "
+    failed: list[str] = []
+    texts = [text * 3, "Rod cells.", text]
+    found = list(annotate.pipe(texts, candidates=1e-320, on_error=lambda given, error: failed.append(str(error))))
+    assert [document.text for document in found] == ["Rod cells."] and found[0].candidates
+    assert len(failed) == 2 and failed[0].endswith(
+        "with a probability of at least 9.99989e-321; ask for at least 0.0001"
+    )
+    assert [bool(document.candidates) for document in annotate.pipe(texts, candidates=1e-4)] == [True] * 3

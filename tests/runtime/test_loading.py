@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,6 +91,12 @@ def test_devices_that_are_none_are_refused_with_and_without_torch() -> None:
     assert refusals(["genia", "gpu"]) == [sentence]
     with pytest.raises(InputError, match=sentence):
         load("genia", device="gpu")
+
+
+@pytest.mark.parametrize("skip", ["3", [], True])
+def test_load_refuses_a_skip_that_is_no_number(skip: Any) -> None:
+    with pytest.raises(InputError, match=r"skip is .*, but must be a number or None"):
+        load("genia", skip=skip)
 
 
 def test_load_names_dtype_where_precision_is_given() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
-from hyperspan.evaluation.alignment import align
+from hyperspan.evaluation.alignment import align, with_words
 from hyperspan.evaluation.counts import Score
 from hyperspan.types import Document, Mention, Sentence, Span
 
@@ -173,6 +173,7 @@ def _matched(a: Sequence[Document], b: Sequence[Document]) -> list[tuple[Documen
 
 def _paired(a: Document, b: Document, problems: Problems) -> list[tuple[Sentence, Sentence]]:
     """The sentences of both annotators with the same words, each with its annotation scope."""
+    a, b = with_words(a, problems), with_words(b, problems)
     ours, theirs = (with_sentences(document, problems).sentences for document in (a, b))
     if [sentence.tokens for sentence in ours] == [sentence.tokens for sentence in theirs]:
         return list(zip(ours, theirs, strict=True))

@@ -97,8 +97,8 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     (('the', 'Sea', 'ttle', 'zoo'), True)
     """
     problems = problems if problems is not None else Problems()
-    truth = [_with_words(document, problems) for document in gold]
-    others = [_match_by_id(truth, [_with_words(one, problems) for one in documents]) for documents in systems]
+    truth = [with_words(document, problems) for document in gold]
+    others = [_match_by_id(truth, [with_words(one, problems) for one in documents]) for documents in systems]
     by_sentence = [_sentences(documents, problems) for documents in (truth, *others)]
     words = [None if sentences is None else [s.tokens for s in sentences] for sentences in by_sentence]
     if words[0] is not None and all(other == words[0] for other in words[1:]):
@@ -113,7 +113,7 @@ def align(gold: Iterable[Document], *systems: Iterable[Document], problems: Prob
     return Aligned(sides[0], tuple(sides[1:]), _places(truth, [versions[0] for versions in cut]))
 
 
-def _with_words(document: Document, problems: Problems) -> Document:
+def with_words(document: Document, problems: Problems) -> Document:
     """The document without mentions of white space alone, which no sentence of it would have."""
     kept = [mention for mention in document.mentions if document.sentences or not mention.text.isspace()]
     if len(kept) == len(document.mentions):

@@ -263,6 +263,7 @@ class Annotator:
         >>> [(mention.span, mention.label) for mention in sentence.mentions]
         [((0, 2), 'cell_line')]
         """
+        check_kind("sentences", sentences, Iterable)
         options = self.options(threshold, types, 0, None, names, pronouns, recall, precision)
         return (
             evolve(sentence, mentions=found.mentions, duplicates=(), annotated=None, forbidden=())
@@ -482,6 +483,8 @@ class Annotator:
         return length * min(self.model.max_width or length, length) <= self.max_spans
 
     def _check_length(self, sentence: Sentence, document_id: str = "") -> Sentence:
+        if not isinstance(sentence, Sentence):
+            raise InputError(f"a sentence to annotate is {sentence!r:.50}, but must be a Sentence")
         if not self.can_take(sentence):
             length = len(sentence.tokens)
             most = max(math.isqrt(self.max_spans), self.max_spans // (self.model.max_width or self.max_spans))

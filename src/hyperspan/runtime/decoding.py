@@ -20,7 +20,14 @@ from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
-from hyperspan.structures.mentions import AnyMention, MentionSet, NotSupportedError, fragments_of, with_parts
+from hyperspan.structures.mentions import (
+    AnyMention,
+    MentionSet,
+    NotSupportedError,
+    TooManyMentionsError,
+    fragments_of,
+    with_parts,
+)
 from hyperspan.structures.places import Places, rows_of_sets
 from hyperspan.text.tokens import Tokenizer
 from hyperspan.text.vocabulary import Vocabulary
@@ -146,7 +153,10 @@ def decode(
     wanted: list[Sequence[float] | None] = [options.thresholds]
     if options.candidates is not None:
         wanted.append([options.candidates] * len(names))
-    best, *candidates = distribution.places(wanted, _required(constraints or (), own))
+    try:
+        best, *candidates = distribution.places(wanted, _required(constraints or (), own))
+    except TooManyMentionsError as error:
+        raise InputError(str(error)) from None
     _add_mentions(best, names, [one.mentions for one in predictions])
     for places in candidates:
         _add_mentions(places, names, [one.candidates for one in predictions])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
+from numbers import Real
 from pathlib import Path
+from types import NoneType
 
 from hyperspan.config import Config
 from hyperspan.errors import InputError, MissingExtraError, check_kind, is_installed, require_torch
@@ -53,6 +55,7 @@ def load(
             f"the number type is called dtype; write dtype={precision!r} instead of precision={precision!r}"
         )
     check_kind("the device", device, str)
+    check_kind("skip", skip, Real, NoneType)
     folder = folder_of(name_or_path)
     config, card = Config.of_model(folder), ModelCard.read_or_warn(folder)
     skips = skip is not None and skip < math.inf

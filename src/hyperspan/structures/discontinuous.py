@@ -272,7 +272,8 @@ class DiscontinuousHypergraph(UnitProduct[Values]):
         return found._replace(probabilities=self.probabilities_of(found))
 
     def _places_above(self, least: Sequence[float]) -> Places:
-        return probable_mentions(self._summed()[0], places_above(self.marginals, least), self._continued(), least)
+        contiguous = places_above(self.marginals, least)
+        return probable_mentions(self._summed()[0], contiguous, self._continued(), least, self.lengths)
 
     def leads(self) -> tuple[np.ndarray, np.ndarray]:
         return self.first_parts(best=True).leads()

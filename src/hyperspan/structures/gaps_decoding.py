@@ -6,17 +6,20 @@ NumPy, without torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from hyperspan.kernels.numbers import softplus
 from hyperspan.structures.gaps import Menu, Menus, preceding
-from hyperspan.structures.mentions import AnyMention, Mention, Parts, with_parts
+from hyperspan.structures.mentions import AnyMention, Mention, Parts, TooManyMentionsError, with_parts
 from hyperspan.structures.places import Places, with_discontinuous
 
 Pick = Callable[[Menu], np.ndarray]
 """(items,): which items of a menu are chosen."""
+FEW, MOST_PER_WORD = 0.0001, 100
+"""Below this probability there may be at most so many discontinuous mentions for each word of a sentence."""
 
 
 def below(menus: Menus, sentence: int, kind: int, done: Parts, pick: Pick) -> Iterator[Parts]:
@@ -95,15 +98,27 @@ def item_probabilities(items: np.ndarray, axis: int) -> np.ndarray:
     return np.where(items == -np.inf, 0.0, np.exp(np.minimum(each, 0.0)))
 
 
-def probable_mentions(menus: Menus, contiguous: Places, goes_on: np.ndarray, least: Sequence[float]) -> Places:
+def probable_mentions(
+    menus: Menus, contiguous: Places, goes_on: np.ndarray, least: Sequence[float], lengths: Sequence[int]
+) -> Places:
     """Some contiguous mentions, and the discontinuous ones that reach their type's threshold, given the probability
-    that each first part continues."""
+    that each first part continues.
+
+    Their number grows with a high power of the limits on parts and gaps, so below `FEW` it is bounded for each word.
+    """
     found: list[tuple[int, AnyMention]] = []
     probabilities: list[float] = []
+    room = [MOST_PER_WORD * max(words, 10) if min(least) < FEW else math.inf for words in lengths]
     for b, i, w, k in np.argwhere((goes_on >= np.array(least)) & (goes_on > 0)).tolist():
         for parts, probability in _probable(menus, b, k, ((i, i + w + 1),), float(goes_on[b, i, w, k]), least[k]):
             found.append((b, with_parts(parts, k)))
             probabilities.append(min(probability, 1.0))
+            room[b] -= 1
+        if room[b] < 0:
+            raise TooManyMentionsError(
+                f"a sentence has more than {MOST_PER_WORD} discontinuous mentions for each word with a probability of at "
+                f"least {min(least):g}; ask for at least {FEW}"
+            )
     return with_discontinuous(contiguous, found, probabilities)
 
 

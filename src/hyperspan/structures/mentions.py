@@ -47,6 +47,10 @@ def with_parts(parts: Parts, kind: int) -> AnyMention:
     return (start, end, kind) if len(parts) == 1 else (start, end, kind, parts)
 
 
+class TooManyMentionsError(ValueError):
+    """Mentions of so little probability are requested that there are too many of them."""
+
+
 class NotSupportedError(ValueError):
     """Raised when a distribution cannot compute exactly what was asked for."""
 
