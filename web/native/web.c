@@ -11,7 +11,7 @@
 
 int64_t sentences_of(const uint32_t *text, int64_t size, const uint8_t *table, int64_t known, int64_t *spans);
 int64_t first_part(const uint32_t *text, const uint8_t *table, int64_t known, const int64_t *tokens, int64_t count);
-int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t origin, const int64_t *sentences, int64_t count, const uint8_t *table,
+int64_t tokens_of(int64_t kind, const uint32_t *given, int64_t size, int64_t origin, const int64_t *sentences, int64_t count, const uint8_t *table,
                   int64_t known, int64_t *counts, int64_t *spans);
 int64_t words_index(const uint8_t *words, uint32_t *starts, uint64_t *table, int64_t slots, uint64_t seed, int64_t size);
 int64_t words_look_up(const uint8_t *words, const uint32_t *starts, const uint64_t *word_table, int64_t word_slots, uint64_t seed, const uint8_t *tokens,
@@ -69,7 +69,7 @@ EXPORT(release) void release(void *memory) { free(memory); }
 
 /* What src/model.js fills in, field by field in this order, each of 32 bits. Weights are packed as in encode.py. */
 typedef struct {
-    int32_t split, lowercase;
+    int32_t tokenizer, lowercase;
     int32_t layers, input_values, hidden, span_hidden, types, tied, interactions, start_columns, part_columns, max_width;
     const void *const *inputs, *const *recurrent;
     const float *const *bias;
@@ -175,7 +175,7 @@ EXPORT(cut_text) int32_t cut_text(const uint16_t *units, int32_t size) {
         free(found);
         found = malloc((size_t)room * 2 * sizeof *found);
         if (!found) return -1;
-        if (tokens_of(loaded.split, text + from, room, from, spans + 2 * first, last - first, classes, CODE_POINTS, counts, found) < 0) return free(found), -1;
+        if (tokens_of(loaded.tokenizer, text + from, room, from, spans + 2 * first, last - first, classes, CODE_POINTS, counts, found) < 0) return free(found), -1;
         const int64_t *token = found;
         for (int64_t sentence = 0; sentence < last - first; sentence++) {
             for (int64_t left = counts[sentence], part; left > 0; left -= part) {

@@ -12,7 +12,8 @@ const LANES = 4, FILTER_WIDTHS = [2, 3, 4];
 const LOG2_E = 1.4426950408889634;
 const GATES = [-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E]; // in, forget, new, out
 const TRAINED = "encoder.words.trained", FIXED = "encoder.words.fixed";
-const FIELDS = `split lowercase layers input_values hidden span_hidden types tied interactions start_columns part_columns max_width
+const TOKENIZERS = ["words", "split", "fine"]; // as in tokens.c
+const FIELDS = `tokenizer lowercase layers input_values hidden span_hidden types tied interactions start_columns part_columns max_width
   inputs recurrent bias start forward backward start_bias part_bias words words_size words_count character_ids characters_known word_values trained_rows
   trained_bytes fixed_bytes trained fixed trained_scale fixed_scale tag_values tag filters characters filter_table_0 filter_table_1 filter_table_2
   filter_bias_0 filter_bias_1 filter_bias_2 units spelled spelling_table_0 spelling_table_1 spelling_weights_0 spelling_weights_1 scale mention_bias
@@ -47,7 +48,7 @@ export function openModel(kernels, files) {
   const fields = {
     ...encoderFields(get, put, shapes, calibration, types),
     ...readerFields(get, put, shapes, tensors, vocabulary),
-    split: config.model.tokenizer === "split", lowercase: vocabulary.lowercase, types,
+    tokenizer: TOKENIZERS.indexOf(config.model.tokenizer), lowercase: vocabulary.lowercase, types,
     tied: config.model.tied, interactions: config.segmental.interactions || config.model.kind === "discontinuous", max_width: config.model.max_width === "n" ? 0 : config.model.max_width,
     words: put(words), words_size: words.length, words_count: count,
     scale: 1 / calibration.temperature, mention_bias: config.model.mention_bias / calibration.temperature,
@@ -98,7 +99,7 @@ function configOf(text) {
     `this is a model of kind ${JSON.stringify(model.kind)}, and only those of kind "segmental" and "discontinuous" run in a browser; use Python for it`);
   check(encoder.kind === "neural" && !transformer.name && encoder.layers > 0 && encoder.layers <= 100,
     `this model reads text with ${transformer.name ? `the transformer ${transformer.name}` : `an encoder of kind ${encoder.kind} with ${encoder.layers} layers`}, which does not run in a browser; use Python for it`);
-  for (const [name, allowed] of [["max_width", (one) => one === "n" || (Number.isInteger(one) && one > 0 && one < 2 ** 31)], ["tokenizer", (one) => one === "words" || one === "split"],
+  for (const [name, allowed] of [["max_width", (one) => one === "n" || (Number.isInteger(one) && one > 0 && one < 2 ** 31)], ["tokenizer", (one) => TOKENIZERS.includes(one)],
     ["temperature", (one) => one > 0], ["mention_bias", Number.isFinite], ["tied", (one) => typeof one === "boolean"]])
     check(allowed(model[name]), `config.toml has model.${name} = ${JSON.stringify(model[name])?.slice(0, 50)}, which hyperspan does not write; copy the model again`);
   check(["cnn", "lstm", "none"].includes(characters.encoder), `config.toml has characters.encoder = ${JSON.stringify(characters.encoder)?.slice(0, 50)}, which is unknown here`);

@@ -21,7 +21,8 @@ from hyperspan.kernels import libraries
 if TYPE_CHECKING:
     import numpy as np
 
-TOKENIZERS = ("split", "words")
+TOKENIZERS = ("words", "split", "fine")
+"""In the order of tokens.c."""
 KNOWN = (range(0x250), range(0x370, 0x530), range(0x1E00, 0x2300))
 """Code points of Latin, Greek, Cyrillic and signs, whose classes are the same in all versions of Unicode."""
 EASTERN = (
@@ -68,7 +69,7 @@ def tokens(tokenizer: str, text: str, first: int, sentences: Sequence[tuple[int,
     given = array("q", chain.from_iterable(sentences))
     address = numbers.buffer_info()[0]
     found = _function()(
-        *(tokenizer == "split", encoded, size, first, given.buffer_info()[0], count, table, len(table)),
+        *(TOKENIZERS.index(tokenizer), encoded, size, first, given.buffer_info()[0], count, table, len(table)),
         *(address, address + 8 * count),
     )
     if found < 0:

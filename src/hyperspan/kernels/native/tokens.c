@@ -121,6 +121,22 @@ static int64_t split_token(const Text *text, int64_t i) { /* the end of the toke
     return while_is(text, i + 1, MARK, text->size);
 }
 
+/* -- "fine" --------------------------------------------------------------------------------------------------------------- */
+
+static int is_part(const Text *text, int64_t i) { /* whether a part of a word that is not its first one begins at i */
+    uint32_t last = at(text, i - 1), next = at(text, i), first = at(text, i - 2);
+    if (last >= '0' && last <= '9') return is(text, i, LETTER);
+    if (!((first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z')) || last < 'a' || last > 'z') return 0;
+    return (next >= 'A' && next <= 'Z') || (next >= 0x391 && next <= 0x3A9 && next != 0x3A2);
+}
+
+static int64_t part_end(const Text *text, int64_t i, int64_t end) { /* where the part ends that begins at i, in a token that ends at `end` */
+    if (while_character(text, i, end - i) < end) return end;
+    for (int64_t next = i + 1; next < end; next++)
+        if (is_part(text, next)) return next;
+    return end;
+}
+
 /* -- "words" ------------------------------------------------------------------------------------------------------------- */
 
 static int64_t web_address(const Text *text, int64_t i) {
@@ -224,7 +240,7 @@ static int64_t words_token(const Text *text, int64_t i) {
     return sign(text, i);
 }
 
-/* -- both ---------------------------------------------------------------------------------------------------------------- */
+/* -- all ----------------------------------------------------------------------------------------------------------------- */
 
 static const Text *with_glue(Text *text, uint32_t *copy, uint8_t *classes, const uint8_t *table) {
     int64_t end;
@@ -240,10 +256,12 @@ static const Text *with_glue(Text *text, uint32_t *copy, uint8_t *classes, const
     return text;
 }
 
+enum { WORDS, SPLIT, FINE }; /* as in kernels/text.py */
+
 /* The tokens of sentences: `sentences` are (count, 2), from and to in a text of which `given` is the part from `origin` on. Fills, for each
  * sentence, how many tokens it has, or -1 where it has a character that is not in the table of `known` classes; and `spans`, of at
  * most as many tokens as the text has characters, where each starts and ends. Returns the number of tokens, or -1 where there is no memory. */
-int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t origin, const int64_t *sentences, int64_t count,
+int64_t tokens_of(int64_t kind, const uint32_t *given, int64_t size, int64_t origin, const int64_t *sentences, int64_t count,
                   const uint8_t *table, int64_t known, int64_t *counts, int64_t *spans) {
     int64_t written = 0;
     uint8_t *classes = malloc((size_t)size * 2 + 1);
@@ -266,16 +284,20 @@ int64_t tokens_of(int64_t split, const uint32_t *given, int64_t size, int64_t or
         }
         for (int64_t i = from + 1; codes >= 0x1000 && i < from + text.size; i++)
             if ((classes[i] & (SPACE | BLANK)) == BLANK && stacks(given[i - 1])) classes[i] = MARK | WORD | KNOWN;
-        if (split) with_glue(&text, copy, classes + size, table);
+        const Text plain = text;
+        if (kind != WORDS) with_glue(&text, copy, classes + size, table);
         for (int64_t i = 0; i < text.size;) {
             if (text.is[i] & SPACE) {
                 i++;
                 continue;
             }
-            int64_t end = split ? split_token(&text, i) : words_token(&text, i);
-            spans[2 * written] = start + i;
-            spans[2 * written++ + 1] = start + end;
-            i = end;
+            const int64_t end = kind == WORDS ? words_token(&text, i) : split_token(&text, i);
+            while (i < end) {
+                const int64_t part = kind == FINE ? part_end(&plain, i, end) : end;
+                spans[2 * written] = start + i;
+                spans[2 * written++ + 1] = start + part;
+                i = part;
+            }
         }
         counts[number] = written - first;
     }
