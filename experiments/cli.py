@@ -67,7 +67,7 @@ SpacyPython = Annotated[
     str | None, typer.Option("--spancat", metavar="PYTHON", help="An interpreter that has spaCy, for its spancat.")
 ]
 TokenizerName = Annotated[
-    Literal["split", "words"],
+    Literal["split", "words", "fine"],
     typer.Option(help="The word tokenizer; use the value of model.tokenizer that you will train with."),
 ]
 Format = Annotated[

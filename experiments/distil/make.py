@@ -1,10 +1,10 @@
-"""Make the bundled models `english`, `genia` and `litbank` from their corpora, in one command each.
+"""Make the bundled models `english`, `genia`, `litbank` and `craft` from their corpora, in one command each.
 
 Three large teachers on MiniLM learn from the corpus. What they say of many unlabelled sentences, and of the training
 sentences, is written down; a small student learns from that. Then it is calibrated, made smaller, and gets a profile
-of its text. The folder of corpora has `gum`, `amalgum`, `names`, `genia` and `litbank`, beside it are `text` and
-`vectors`, and data/minilm is the encoder. The result is runs/NAME-final; its card and
-README are written by hand, and `experiments.guarantees store` measures what the bundled model promises.
+of its text. The folder of corpora has `gum`, `amalgum`, `names`, `genia`, `litbank` and `craft`, beside it are `text`
+and `vectors`, and data/minilm is the encoder. The result is runs/NAME-final; its card and README are written by hand,
+and `experiments.guarantees store` measures what the bundled model promises.
 """
 
 from __future__ import annotations
@@ -85,6 +85,17 @@ RECIPES = {
         dev=["data/litbank/dev.data.gz"],
         train="data/litbank/train.data.gz",
     ),
+    "craft": Recipe(
+        folder="craft",
+        teacher_steps=3480,
+        student_steps=6924,
+        text="biomed-fine.txt.xz",
+        sentences=160_000,
+        portion=30_000,
+        dev=["data/craft/dev.jsonl.gz"],
+        train="data/craft/train.jsonl.gz",
+        words=50_000,
+    ),
 }
 BIOMED = ("biomed-1.txt.xz=6500000", "biomed-2.txt.xz=6500000")
 EVERYDAY = {
@@ -106,7 +117,7 @@ def steps(name: str, corpora: Path, device: str) -> Iterator[Step]:
     """The steps that make a model, in their order."""
     recipe = RECIPES[name]
     fit, targets = "experiments.distil.fit", MADE / f"{name}-targets"
-    yield from (genia_steps if name == "genia" else english_steps)(corpora, device)
+    yield from {"genia": genia_steps, "craft": craft_steps}.get(name, english_steps)(corpora, device)
     configs = Path("experiments/configs") / recipe.folder
     teachers = [Path("runs") / f"{name}-teacher-{seed}" for seed in (1, 2, 3)]
     for seed, teacher in enumerate(teachers, 1):
@@ -164,15 +175,27 @@ def genia_steps(corpora: Path, device: str) -> Iterator[Step]:
     parts = [corpora.parent / "text" / part for part in BIOMED]
     yield text, module("experiments.distil.text", *parts, "--tokenizer", "split", "-o", text)
     settings = ["--epochs", 6.5, "--tokenizer", "split", "--batch", 512, "--learning-rate", "5e-4", "--device", device]
-    vectors = MADE / "biomed-vectors.npz"
-    yield vectors, module("experiments.distil.vectors", "craft", "-o", vectors)
+    yield vectors_step()
     read = [MADE / "minilm", text, "data/genia/train.data", "-o", encoder]
     yield encoder, module("experiments.pretraining", *read, *settings)
 
 
+def craft_steps(corpora: Path, device: str) -> Iterator[Step]:
+    """The text of `craft`, cut as its models cut it, and the word vectors."""
+    text = MADE / "biomed-fine.txt.xz"
+    parts = [f"{corpora.parent / 'text' / name}.txt.xz=3500000" for name in ("biomed-1", "biomed-2")]
+    yield text, module("experiments.distil.text", *parts, "--tokenizer", "fine", "-o", text)
+    yield vectors_step()
+
+
+def vectors_step() -> Step:
+    vectors = MADE / "biomed-vectors.npz"
+    return vectors, module("experiments.distil.vectors", "craft", "-o", vectors)
+
+
 def link(corpora: Path) -> None:
     """What configurations expect in data/: the corpora, and the word vectors."""
-    for folder in ("genia", "litbank", "gum"):
+    for folder in ("genia", "litbank", "gum", "craft"):
         (MADE / folder).mkdir(parents=True, exist_ok=True)
         for file in (corpora / folder).glob("*.*"):
             if not (MADE / folder / file.name).exists():
@@ -183,7 +206,7 @@ def link(corpora: Path) -> None:
 
 
 def make(
-    name: Annotated[Literal["english", "genia", "litbank"], typer.Argument(help="The bundled model.")],
+    name: Annotated[Literal["english", "genia", "litbank", "craft"], typer.Argument(help="The bundled model.")],
     data_dir: DataDir = DATA_DIR,
     device: TrainingDevice = "auto",
 ) -> None:

@@ -20,6 +20,8 @@ from typing import Literal
 from experiments.cli import Output, run_command
 from hyperspan import Document, Mention, write_corpus
 
+from .tables import drawn
+
 TEXTS = Path(__file__).with_name("plain.txt")
 LETTERS = {
     "p": "person",
@@ -36,6 +38,8 @@ LETTERS = {
 PARTS = ("train", "held")
 COPIES = 24
 """How often each training text is written, each time with other digits."""
+DRAWN = 4_000
+"""How many texts of `tables.py` are written, too."""
 MONTHS = "January February March April May June July August September October November December".split()
 INNER_YEAR = re.compile(rf"(?:^|.*?\s)((?:(?:{'|'.join(MONTHS)}) )?([12]\d\d\d))$", re.DOTALL)
 """A date that ends in a year, and perhaps a month before it."""
@@ -123,7 +127,8 @@ def write(output: Output = Path("data/english-corpora")) -> None:
     """Write the texts into a folder: plain.train.jsonl and plain.held.jsonl."""
     output.mkdir(parents=True, exist_ok=True)
     chance = random.Random(1)
-    copies = (with_other_digits(document, chance) for _ in range(COPIES) for document in documents("train"))
+    copies = [with_other_digits(document, chance) for _ in range(COPIES) for document in documents("train")]
+    copies += map(parse, drawn(DRAWN, chance))
     write_corpus(copies, output / "plain.train.jsonl", force=True)
     write_corpus(documents("held"), output / "plain.held.jsonl", force=True)
 
