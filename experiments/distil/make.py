@@ -94,7 +94,7 @@ RECIPES = {
         portion=30_000,
         dev=["data/craft/dev.jsonl.gz"],
         train="data/craft/train.jsonl.gz",
-        words=50_000,
+        words=40_000,
     ),
 }
 BIOMED = ("biomed-1.txt.xz=6500000", "biomed-2.txt.xz=6500000")
