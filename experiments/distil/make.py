@@ -130,20 +130,28 @@ def steps(name: str, corpora: Path, device: str) -> Iterator[Step]:
     options = [*text, "--targets", targets, "--portion", recipe.portion, "--steps", recipe.student_steps]
     yield run / "done", module(fit, student, "-o", run, *options)
     if name == "english":
-        plain, last = configs / "english-plain.toml", MADE / "plain-targets"
-        alone = ["--set", "training.start=", "--device", "cpu"]
-        yield last / "done", module("experiments.distil.targets", plain, "-o", last, *alone)
-        run = Path("runs/english-plain")
-        yield run / "done", module(fit, plain, "-o", run, "--targets", last, "--steps", PLAIN_STEPS, "--device", "cpu")
-        named = Path("runs/english-named")
-        yield named, module("experiments.english.name_bias", run, "-o", named, "--bias", NAME_BIAS)
-        run = named
+        for number, taken in enumerate(PLAIN_STEPS, 1):
+            yield from plain_steps(run, number, taken)
+            run = Path(f"runs/english-named-{number}")
     yield from finishing_steps(name, run)
 
 
-PLAIN_STEPS = 800
+def plain_steps(run: Path, number: int, taken: int) -> Iterator[Step]:
+    """A short run with many texts of numbers and tables, whose teacher is what it starts from."""
+    plain, targets = Path("experiments/configs/gum/english-plain.toml"), MADE / f"plain-targets-{number}"
+    teacher = ["--set", f"distillation.teacher={run}"]
+    alone = [*teacher, "--set", "training.start=", "--device", "cpu"]
+    yield targets / "done", module("experiments.distil.targets", plain, "-o", targets, *alone)
+    learnt, named = Path(f"runs/english-plain-{number}"), Path(f"runs/english-named-{number}")
+    given = [*teacher, "--set", f"training.start={run}", "--targets", targets, "--steps", taken, "--device", "cpu"]
+    yield learnt / "done", module("experiments.distil.fit", plain, "-o", learnt, *given)
+    yield named, module("experiments.english.name_bias", learnt, "-o", named, "--bias", NAME_BIAS)
+
+
+PLAIN_STEPS = (800, 900)
 NAME_BIAS = 0.3
-"""On dev, more names are found with it: 90.1% of persons and 70.1% of organizations instead of 89.2% and 68.3%."""
+"""On dev, more names are found with it: after the second run 90.7% of persons and 71.0% of organizations instead of
+90.1% and 68.8%."""
 
 
 def finishing_steps(name: str, run: Path) -> Iterator[Step]:
