@@ -138,7 +138,7 @@ def write_label_studio(
             kept = [mention for mention in ordered if continues or not mention.fragments]
             losses.lose("discontinuous", len(ordered) - len(kept))
             names = {name: document.metadata.get(name, default) for name, default in defaults.items()}
-            found = [*_regions(kept, names, continues), *_other_results(document)]
+            found = [*regions_of(kept, names, continues), *_other_results(document)]
             yield _task(document) | {results: [{"result": found}]}
 
     defaults = {"from_name": from_name, "to_name": to_name}
@@ -292,7 +292,7 @@ def _task(document: Document) -> Record:
     return task | {"data": data}
 
 
-def _regions(mentions: Sequence[Mention], names: Record, continues: str) -> list[Record]:
+def regions_of(mentions: Sequence[Mention], names: Record, continues: str) -> list[Record]:
     """A region for each part, and relations between the parts of a discontinuous mention.
 
     Contiguous mentions with the same id, span and probability share one region with several labels.

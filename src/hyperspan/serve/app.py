@@ -19,14 +19,15 @@ from hyperspan import __version__
 from hyperspan.errors import InputError
 from hyperspan.labelling.views import LabellingDesk
 from hyperspan.runtime.annotator import Annotator
-from hyperspan.runtime.options import parse_thresholds
 from hyperspan.serve.errors import CODES, JSON, PACKED, Problem, packed_json, shutting_down
+from hyperspan.serve.inception import InceptionRoutes
+from hyperspan.serve.label_studio import LabelStudioRoutes
 from hyperspan.serve.labelling import LabelRoutes
 from hyperspan.serve.middleware import RequestMiddleware
 from hyperspan.serve.openapi import describe
 from hyperspan.serve.reference import reference_page
 from hyperspan.serve.requests import LINES_TYPES, check_type, read
-from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, check_query
+from hyperspan.serve.schema import AnnotateRequest, HypergraphRequest, Options, check, query_options
 from hyperspan.serve.service import Service, answer_size
 from hyperspan.serve.settings import Settings
 from hyperspan.serve.stream import LineStream
@@ -87,6 +88,8 @@ class Routes:
             Route("/openapi.json", self.openapi, middleware=PACKED),
             Route("/docs", self.docs, middleware=PACKED),
             Route("/", page("index.html"), middleware=PACKED),
+            *LabelStudioRoutes(service).listed,
+            *InceptionRoutes(service).listed,
             *more,
         ]
         self.description = describe(self.listed, with_key=service.settings.api_key is not None)
@@ -107,9 +110,7 @@ class Routes:
 
     async def stream(self, request: Request) -> Response:
         check_type(request, LINES_TYPES)
-        query = check_query(request.query_params)
-        shares = {name: parse_thresholds(getattr(query, name), name) for name in ("threshold", "recall", "precision")}
-        options = query.model_dump() | shares
+        options = query_options(request.query_params)
         self.service.check_options(check(Options, options))
         self.service.acquire_slot("streams", request.state.call)
         return LineStream(self.service, request.state.call, options)

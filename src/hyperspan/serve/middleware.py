@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hmac
 import json
 import logging
@@ -125,7 +126,8 @@ class _Exchange:
         if key is not None and self.route not in (*OPEN, "/static") and not self._knows(key):
             raise Problem(
                 401,
-                "the API key is missing or wrong; send it as Authorization: Bearer KEY, or as X-API-Key: KEY",
+                "the API key is missing or wrong; send it as Authorization: Bearer KEY, as X-API-Key: KEY, or as the password "
+                "of HTTP Basic authentication",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if counted and self.service.draining:
@@ -147,7 +149,9 @@ class _Exchange:
 
     def _knows(self, key: str) -> bool:
         scheme, _, token = self.headers.get("authorization", "").partition(" ")
-        shown = token.strip() if scheme.lower() == "bearer" else self.headers.get("x-api-key", "")
+        shown = {"bearer": token.strip(), "basic": _password(token)}.get(
+            scheme.lower(), self.headers.get("x-api-key", "")
+        )
         return hmac.compare_digest(shown.encode("latin-1", "replace"), key.encode())
 
     def gone(self) -> asyncio.Future[None]:
@@ -194,6 +198,13 @@ class _Exchange:
         entry = {"time": timestamp(), "request": self.id, "method": self.scope["method"], "route": self.route}
         entry |= {"status": self.status, "ms": round(1000 * seconds, 1)} | self.call.record
         ACCESS.log(logging.ERROR if self.status == 500 else logging.INFO, "%s", json.dumps(entry))
+
+
+def _password(token: str) -> str:
+    """The password of HTTP Basic authentication; any user name will do."""
+    with suppress(ValueError):
+        return base64.b64decode(token, validate=True).decode("latin-1").partition(":")[2]
+    return ""
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,13 @@ class Served:
     name: str
     annotator: Annotator
     readme: str = ""
+    digest: str = ""
+    """A digest of its files."""
+
+    @property
+    def version(self) -> str:
+        """The name, and which model it stands for."""
+        return f"{self.name} {self.digest}".rstrip()
 
     def info(self, is_default: bool) -> dict[str, Any]:
         """Its description in ``/v1/models``."""
@@ -75,11 +83,20 @@ def places(models: Iterable[str]) -> dict[str, Path]:
     return found
 
 
+def _digest(folder: Path) -> str:
+    """A digest of the files of a model but for its README.md."""
+    digest = hashlib.sha256()
+    for file in sorted(file for file in folder.rglob("*") if file.is_file() and file.name != "README.md"):
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:8]
+
+
 def load_models(folders: dict[str, Path], device: str, dtype: str) -> list[Served]:
     """Load the models in these folders."""
     loaded: list[Served] = []
     for name, folder in folders.items():
         readme = folder / "README.md"
         text = readme.read_text(encoding="utf-8", errors="replace") if readme.is_file() else ""
-        loaded.append(Served(name, load(folder, device, dtype), text))
+        loaded.append(Served(name, load(folder, device, dtype), text, _digest(folder)))
     return loaded

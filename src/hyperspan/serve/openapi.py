@@ -10,6 +10,8 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import Route
 
 from hyperspan import __version__
+from hyperspan.serve.inception import InceptionRequest
+from hyperspan.serve.label_studio import PredictRequest, SetupRequest
 from hyperspan.serve.schema import (
     AnnotatedText,
     AnnotateRequest,
@@ -75,7 +77,7 @@ _ANSWERED_LINES = (
 )
 _OF_BODIES = (400, 401, 404, 408, 413, 415, 421, 422, 500, 503, 504)
 _STRING = {"type": "string"}
-_REQUESTS = (AnnotateRequest, HypergraphRequest, StreamLine)
+_REQUESTS = (AnnotateRequest, HypergraphRequest, StreamLine, PredictRequest, SetupRequest, InceptionRequest)
 _RESPONSES = (AnnotateResponse, HypergraphResponse, AnnotatedText, ModelsResponse, ErrorResponse)
 
 
@@ -91,8 +93,9 @@ def describe(routes: Iterable[Route], *, with_key: bool) -> dict[str, Any]:
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            "basic": {"type": "http", "scheme": "basic"},
         }
-        security = {"security": [{"bearer": []}, {"key": []}]}
+        security = {"security": [{"bearer": []}, {"key": []}, {"basic": []}]}
     info = {"title": "hyperspan", "description": ABOUT, "version": __version__}
     return {"openapi": "3.1.0", "info": info, "paths": _paths(routes), "components": components, **security}
 
@@ -139,6 +142,31 @@ def _operations() -> dict[str, Any]:
         "healthz": _operation("Check that the process runs", text, (), "It runs."),
         "readyz": _operation("Check that models are loaded and requests are accepted", text, (503,), "It is ready."),
         "metrics": _operation("Read metrics in the text format of Prometheus", text, (401, 421), "The metrics."),
+    } | _tool_operations()
+
+
+def _tool_operations() -> dict[str, Any]:
+    """What annotation tools call: their protocols say what the answers hold."""
+    tool = {"application/json": {"schema": {"type": "object"}}}
+    few, body = (401, 421, 503), _OF_BODIES
+    options = "The same address after `/label-studio/OPTIONS` takes a model and its options, as in `/label-studio/genia&threshold=0.3`."
+    predict = _operation("Predict regions for tasks of Label Studio", tool, body, "`results`, one entry per task.")
+    predict["description"] = options
+    inception = _operation("Predict annotations for INCEpTION", tool, body, "`document`, with the annotations.")
+    inception["description"] = options.replace("label-studio", "inception")
+    untrained = _operation("Say that nothing is trained here", tool, (401, 408, 421, 503), "`job` is null.")
+    return {
+        "health": _operation("Tell Label Studio that models are loaded", tool, few, "`status` is `UP`."),
+        "setup": _operation(
+            "Connect a project of Label Studio", tool, body, "`model_version`; `note` on missing labels."
+        )
+        | {"requestBody": {"required": True, "content": _json(SetupRequest)}},
+        "predict": predict | {"requestBody": {"required": True, "content": _json(PredictRequest)}},
+        "versions": _operation("List the only version of the model", tool, few, "`versions`."),
+        "train": untrained,
+        "webhook": untrained,
+        "inception_predict": inception | {"requestBody": {"required": True, "content": _json(InceptionRequest)}},
+        "inception_train": untrained,
     }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from hyperspan.serve.errors import Problem, overloaded
 from hyperspan.serve.metrics import Metrics
@@ -127,7 +127,9 @@ def check_type(request: Request, allowed: tuple[str, ...]) -> None:
         )
 
 
-async def read(request: Request, service: Service, call: Call, kind: type[_Checked]) -> _Checked:
+async def read(
+    request: Request, service: Service, call: Call, kind: type[_Checked], most_values: int = MOST_VALUES
+) -> _Checked:
     """The body of a request, parsed and validated."""
     check_type(request, JSON_TYPES)
     declared = request.headers.get("content-length", "0")
@@ -143,7 +145,17 @@ async def read(request: Request, service: Service, call: Call, kind: type[_Check
             f"the body did not come within {service.settings.seconds:g} seconds; send it faster, or in smaller parts",
         ) from None
     service.acquire_slot("requests", call)
-    return await service.offload(len(parts), call, lambda: check(kind, parse(bytes(parts))))
+    return await service.offload(len(parts), call, lambda: check(kind, parse(bytes(parts), most_values)))
+
+
+async def skip(request: Request, call: Call) -> None:
+    """Receive a body that is of no use, so that its sender can read the response."""
+    try:
+        async with asyncio.timeout(call.seconds):
+            async for _ in request.stream():
+                pass
+    except (TimeoutError, ClientDisconnect):
+        raise Problem(408, f"the body did not come within {call.seconds:g} seconds; send it faster") from None
 
 
 async def _receive(request: Request, service: Service, call: Call, parts: bytearray) -> None:
@@ -166,9 +178,9 @@ def _too_large(service: Service) -> NoReturn:
     raise Problem(413, f"the body has more than the {limit:,} bytes that are taken; send less text at a time")
 
 
-def parse(body: bytes) -> Any:
+def parse(body: bytes, most_values: int = MOST_VALUES) -> Any:
     """Parse standard JSON; raise a Problem with the position of an error."""
-    _check_values(body)
+    _check_values(body, most_values)
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_number)
     except UnicodeDecodeError as error:
@@ -189,22 +201,22 @@ def _no_number(name: str) -> NoReturn:
     raise Problem(400, f"what was sent is not JSON: it has no {name}; leave it out, or write a number")
 
 
-def _check_values(body: bytes) -> None:
+def _check_values(body: bytes, most: int) -> None:
     """Refuse more values than any request needs, before they are created.
 
     Each value after the first has a comma or colon.
     """
-    if body.count(b",") + body.count(b":") <= MOST_VALUES:  # including those in texts
+    if body.count(b",") + body.count(b":") <= most:  # including those in texts
         return
-    too_many = body.count(b'"') - body.count(b'\\"') > 4 * MOST_VALUES  # approximately, strings
-    if too_many or _count_outside_strings(body) > MOST_VALUES:
-        raise Problem(413, f"what was sent has more than {MOST_VALUES:,} values; send less at a time")
+    too_many = body.count(b'"') - body.count(b'\\"') > 4 * most  # approximately, strings
+    if too_many or _count_outside_strings(body, most) > most:
+        raise Problem(413, f"what was sent has more than {most:,} values; send less at a time")
 
 
-def _count_outside_strings(body: bytes) -> int:
+def _count_outside_strings(body: bytes, most: int) -> int:
     """The number of commas and colons, counted string by string, so that other threads can run."""
     count = place = 0
-    while 0 <= place < len(body) and count <= MOST_VALUES:
+    while 0 <= place < len(body) and count <= most:
         quote = body.find(b'"', place)
         until = quote if quote >= 0 else len(body)
         count += body.count(b",", place, until) + body.count(b":", place, until)

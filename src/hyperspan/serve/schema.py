@@ -15,7 +15,9 @@ from pydantic import (
     model_validator,
 )
 from starlette.datastructures import QueryParams
+from starlette.requests import Request
 
+from hyperspan.runtime.options import parse_thresholds
 from hyperspan.serve.errors import Problem
 
 _Checked = TypeVar("_Checked", bound=BaseModel)
@@ -103,6 +105,12 @@ class StrictBody(BaseModel):
     """Types as they are in JSON, and no field that is not known."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class OpenBody(BaseModel):
+    """A body of another program's protocol, whose further fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
 
 
 class KnownMention(StrictBody):
@@ -385,7 +393,7 @@ def check(kind: type[_Checked], value: Any) -> _Checked:
         raise Problem(422, f"what was sent is {_kind_of(value)}, but must be an object with fields; see /openapi.json")
     known = list(kind.model_fields)
     for name in value:
-        if name not in known:
+        if name not in known and kind.model_config.get("extra") == "forbid":
             raise Problem(422, sentence((name,), "extra_forbidden", "", None, known))
     return _validated(kind, value)
 
@@ -398,6 +406,20 @@ def check_query(query: QueryParams) -> StreamQuery:
             raise Problem(422, f"the parameter {name[:60]!r} is not known; known are {', '.join(known)}")
     lists = StreamQuery.REPEATED
     return _validated(StreamQuery, {name: query.getlist(name) if name in lists else query[name] for name in query})
+
+
+def query_options(query: QueryParams) -> dict[str, Any]:
+    """The options in a query, by the names that a body has for them."""
+    asked = check_query(query)
+    shares = {name: parse_thresholds(getattr(asked, name), name) for name in ("threshold", "recall", "precision")}
+    return asked.model_dump() | shares
+
+
+def options_in(request: Request, **changes: Any) -> Options:
+    """The options in a part of the address: a query, which may begin with the model alone, as `genia&threshold=0.3`."""
+    segment: str = request.path_params.get("options", "")
+    is_query = not segment or "=" in segment.partition("&")[0]
+    return check(Options, query_options(QueryParams(segment if is_query else f"model={segment}")) | changes)
 
 
 def _validated(kind: type[_Checked], value: dict[str, Any]) -> _Checked:
