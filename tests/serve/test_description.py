@@ -17,14 +17,19 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.serve.running import Running
 
 SUPPRESSED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much)
+TOOLS = ("/predict", "/setup", "/inception/predict")
 STATUSES = {200, 400, 404, 413, 415, 422}
 
 
 @pytest.mark.parametrize(
     ("method", "path", "mode"),
     [
-        *itertools.product(["post"], ["/v1/annotate", "/v1/hypergraph"], GenerationMode),
-        *itertools.product(["get"], ["/v1/models", "/healthz", "/readyz", "/metrics"], [GenerationMode.POSITIVE]),
+        *itertools.product(["post"], ["/v1/annotate", "/v1/hypergraph", *TOOLS], GenerationMode),
+        *itertools.product(
+            ["get"],
+            ["/v1/models", "/healthz", "/readyz", "/metrics", "/health", "/versions"],
+            [GenerationMode.POSITIVE],
+        ),
     ],
 )
 def test_the_description_is_kept(server: Running, method: str, path: str, mode: GenerationMode) -> None:

@@ -38,7 +38,7 @@ def type_description(name: str, above: str, **features: str) -> str:
 STRING, FLAG = "uima.cas.String", "uima.cas.Boolean"
 TYPES = type_description(
     LAYER, ABOVE, inception_internal_predicted=FLAG, value_score="uima.cas.Double"
-) + type_description(ABOVE, "uima.tcas.Annotation", value=STRING, note="uima.cas.StringArray")
+) + type_description(ABOVE, "uima.tcas.Annotation", value=STRING, identifier=STRING, note="uima.cas.StringArray")
 SYSTEM = (
     '<?xml version="1.0" encoding="UTF-8"?><typeSystemDescription xmlns="http://uima.apache.org/resourceSpecifier">'
     f"<types>{TYPES}</types></typeSystemDescription>"
@@ -50,7 +50,7 @@ def xmi(text: str, view: str = '<cas:View sofa="12" members="17"/>') -> str:
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<!-- > --><xmi:XMI xmlns:cas="{CAS}" xmlns:xmi="{XMI}" '
         f'xmlns:type="{NAMESPACE}" xmi:version="2.0"><cas:NULL xmi:id="0"/>'
-        f'<type:NamedEntity xmi:id="17" sofa="12" begin="0" end="1" value="&gt;" note=\'"\'/>'
+        f'<type:NamedEntity xmi:id="17" sofa="12" begin="0" end="1" value="&gt;" identifier=\'"\'/>'
         f'<cas:Sofa xmi:id="23" sofaNum="2" sofaID="other" mimeType="text" sofaString="Nobody."/>'
         f'<cas:Sofa xmi:id="12" sofaNum="1" sofaID="_InitialView" mimeType="text" sofaString={quoteattr(text)}/>'
         f'{view}<cas:View members="" sofa="23"/></xmi:XMI>'

@@ -43,10 +43,9 @@ class InceptionRoutes:
     def __init__(self, service: Service):
         self.service = service
         self.listed = [
-            Route("/inception/predict", self.predict, methods=["POST"], name="inception_predict"),
-            Route("/inception/train", not_trained, methods=["POST"], name="inception_train"),
-            Route("/inception/{options}/predict", self.predict, methods=["POST"]),
-            Route("/inception/{options}/train", not_trained, methods=["POST"]),
+            Route(f"{address}/{name}", function, methods=["POST"], name=f"{address}/{name}")
+            for address in ("/inception", "/inception/{options}")
+            for name, function in (("predict", self.predict), ("train", not_trained))
         ]
 
     async def predict(self, request: Request) -> Response:

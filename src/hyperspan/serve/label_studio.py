@@ -59,7 +59,7 @@ class LabelStudioRoutes:
     def __init__(self, service: Service):
         self.service = service
         self.listed = [
-            Route(f"{address}/{name}", function, methods=[method], name=name if not address else None)
+            Route(f"{address}/{name}", function, methods=[method], name=f"{name}{address}")
             for address in ("", "/label-studio/{options}")
             for method, name, function in (
                 ("GET", "health", self.health),

@@ -165,8 +165,8 @@ def _tool_operations() -> dict[str, Any]:
         "versions": _operation("List the only version of the model", tool, few, "`versions`."),
         "train": untrained,
         "webhook": untrained,
-        "inception_predict": inception | {"requestBody": {"required": True, "content": _json(InceptionRequest)}},
-        "inception_train": untrained,
+        "/inception/predict": inception | {"requestBody": {"required": True, "content": _json(InceptionRequest)}},
+        "/inception/train": untrained,
     }
 
 
