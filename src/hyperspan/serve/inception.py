@@ -32,8 +32,8 @@ class CasDocument(OpenBody):
 class InceptionRequest(OpenBody):
     """A document to annotate. Other fields of INCEpTION are ignored."""
 
-    metadata: RecommenderMetadata
-    document: CasDocument
+    metadata: RecommenderMetadata = Field(description="The layer and the feature of the recommender.")
+    document: CasDocument = Field(description="The document.")
     type_system: Text = Field(alias="typeSystem", description="The type system of the document, in XML.")
 
 
