@@ -38,7 +38,9 @@ yes|no|none|n/a|–|on|off|true|false|null|open|closed|pending|done|failed|ok|lo
 enabled|disabled|default|required|optional|auto|manual|left|right|red|green|blue|grey|empty|full|approved|rejected|shipped|paid|
 overdue|public|private|read only|not set|see below|various|in stock|sold out|archived|beta|stable|verified|expired|passed
 """.replace("\n", "").split("|")
-UNITS: Sequence[str] = "kg g mg lb oz km m cm mm mi ft l ml °C °F % kWh kW W V A Hz GHz MB GB TB px dpi rpm bar hPa ppm min s ms".split()
+UNITS: Sequence[str] = (
+    "kg g mg lb oz km m cm mm mi ft l ml °C °F % kWh kW W V A Hz GHz MB GB TB px dpi rpm bar hPa ppm min s ms".split()
+)
 CURRENCIES: Sequence[str] = "$ € £ ¥ USD EUR GBP CHF SEK PLN INR".split()
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 Chance = random.Random
@@ -94,7 +96,9 @@ def number(chance: Chance) -> str:
 
 def date(chance: Chance) -> Marked:
     year, month, day = chance.randint(1960, 2035), chance.randint(1, 12), chance.randint(1, 28)
-    clock = f"{chance.randint(0, 23):02}:{digits(chance, 1)[0]}{digits(chance, 1)}".replace(":6", ":0").replace(":7", ":1")
+    clock = f"{chance.randint(0, 23):02}:{digits(chance, 1)[0]}{digits(chance, 1)}".replace(":6", ":0").replace(
+        ":7", ":1"
+    )
     clock = clock.replace(":8", ":2").replace(":9", ":3")
     return chance.choice(
         (
@@ -188,7 +192,19 @@ def data(chance: Chance) -> Marked:
     )
 
 
-LAYOUTS: Sequence[Callable[[Chance], Marked]] = (form, form, form, one_line, table, table, menu, numbered, log, codes, data)
+LAYOUTS: Sequence[Callable[[Chance], Marked]] = (
+    form,
+    form,
+    form,
+    one_line,
+    table,
+    table,
+    menu,
+    numbered,
+    log,
+    codes,
+    data,
+)
 
 
 def drawn(count: int, chance: Chance) -> Iterator[Marked]:
