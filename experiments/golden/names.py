@@ -43,7 +43,6 @@ from hyperspan.training.forecast import forecast
 from hyperspan.types import AnnotationScope
 
 __all__ = [
-    "CRITERIA",
     "KINDS",
     "READERS",
     "ROOT",
@@ -91,8 +90,6 @@ KINDS = tuple(MODELS.built_in)
 
 ROOT = Path(__file__).parents[2]
 """The root of the repository."""
-CRITERIA = ("mix", "entropy")
-"""The criteria by which texts to label are ranked."""
 
 
 def everyday() -> dict[str, str]:

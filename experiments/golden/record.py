@@ -352,10 +352,9 @@ def _front_ends() -> Entries:
         texts = {name: [_digest([document.text]) for document in part.documents] for name, part in parts.items()}
         yield f"front ends/split/{corpus}", {"exact": texts}
     annotator, texts = hs.load("genia"), list(all_texts().values())
-    for criterion in hs.CRITERIA:
-        ranked = list(hs.rank(annotator, texts, by=criterion, count=20))
-        yield f"front ends/suggest/{criterion}/order", {"exact": [[one.document, one.sentence] for one in ranked]}
-        yield f"front ends/suggest/{criterion}/scores", {"logs": [_number(one.score) for one in ranked]}
+    ranked = list(hs.rank(annotator, texts, count=20))
+    yield "front ends/suggest/mix/order", {"exact": [[one.document, one.sentence] for one in ranked]}
+    yield "front ends/suggest/mix/scores", {"logs": [_number(one.score) for one in ranked]}
     sizes = [30, 100, 300, 1000] * 3
     scores = [1 - (0.2 + 2 * size**-0.5) + 0.01 * (number % 3) for number, size in enumerate(sizes)]
     yield "front ends/forecast", {"tree": _plain(hs.forecast(sizes, scores).to_dict())}

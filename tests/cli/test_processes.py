@@ -27,7 +27,7 @@ LINES: dict[str, tuple[str, str]] = {
     "label": ("a.txt -o d.html", ""),
     "model": ("weights -m genia", ""),
     "serve": ("--port x", ""),
-    "suggest": ("-m genia --budget-words 10 --by entropy", TEXT),
+    "suggest": ("-m genia --budget-words 10", TEXT),
     "train": ("nonsense", ""),
     "view": (f"{HARBOUR} --stats", ""),
 }

@@ -236,7 +236,7 @@ REFUSED = {
     "model calibrate mine.data -m genia": "genia is a bundled model",
     "model profile mine.data -m small": "--output",
     "model profile mine.data -m litbank --force": "--output",
-    "suggest 'Ada left.' -m genia --by luck": "choose one of mix, entropy",
+    "label a.txt -m small -o d.jsonl --by luck": "--by is 'luck', but must be one of uncertainty, order",
     "suggest nowhere.txt -m genia": "nowhere.txt does not exist",
     "suggest 'Ada left.' -m nowhere": "nowhere",
     "suggest 'Ada left.' -m genia -n 0": "--count is 0, but must be at least 1",

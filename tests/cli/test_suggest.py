@@ -28,7 +28,7 @@ def test_suggest_writes_a_corpus_of_drafts(tmp_path: Path) -> None:
 
 
 def test_suggest_reads_standard_input_within_a_budget(tmp_path: Path) -> None:
-    result = hyperspan("suggest", "-m", "genia", "--budget-words", "10", "--by", "entropy", stdin=TEXT)
+    result = hyperspan("suggest", "-m", "genia", "--budget-words", "10", stdin=TEXT)
     records = [json.loads(line) for line in result.stdout.splitlines()]
     assert records and sum(len(record["sentences"][0]["tokens"]) for record in records) <= 10
     write_corpus([Document("Ada left.", id="a"), Document("Oz slept.", id="b")], tmp_path / "two.jsonl")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hyperspan.corpora.documents import document_of
 from hyperspan.errors import InputError
 from hyperspan.labelling.candidates import ALIKE, KEPT, PairIndex, Pool, Suggestion, similarity, word_pairs
-from hyperspan.labelling.suggestions import CRITERIA, OVERHEAD, measure, rank
+from hyperspan.labelling.suggestions import OVERHEAD, measure, rank
 from hyperspan.nn import load_model
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.folders import PRETRAINED
@@ -92,9 +92,8 @@ def test_pool_keeps_few_of_many_and_still_the_best() -> None:
     assert [one.score for one in pool.chosen()] == [999, 998, 997]
 
 
-@pytest.mark.parametrize("by", CRITERIA)
-def test_rank_gives_drafts_by_score_and_the_source_of_each(genia: Annotator, by: str) -> None:
-    found = list(rank(genia, TEXTS, by=by))
+def test_rank_gives_drafts_by_score_and_the_source_of_each(genia: Annotator) -> None:
+    found = list(rank(genia, TEXTS))
     assert len(found) == 4  # one of the two nearly alike is left out
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     for one in found:
@@ -121,8 +120,8 @@ def test_rank_leaves_out_what_is_labelled_and_takes_what_the_budget_buys(genia: 
 
 
 def test_rank_of_documents_adds_up_sentences(genia: Annotator) -> None:
-    by_sentence = list(rank(genia, TEXTS[:1], by="entropy"))
-    [whole] = rank(genia, TEXTS[:1], by="entropy", unit="document")
+    by_sentence = list(rank(genia, TEXTS[:1]))
+    [whole] = rank(genia, TEXTS[:1], unit="document")
     assert (whole.sentence, whole.words) == (None, sum(one.words for one in by_sentence))
     total = sum(one.score * (one.words + OVERHEAD) for one in by_sentence)
     assert whole.score == pytest.approx(total / (whole.words + 2 * OVERHEAD))
@@ -135,18 +134,15 @@ def test_rank_does_not_read_given_mentions(genia: Annotator) -> None:
     assert one.draft.mentions == other.draft.mentions and one.score == other.score
 
 
-@pytest.mark.parametrize("by", CRITERIA)
-def test_scores_are_the_same_with_and_without_torch(genia: Annotator, by: str) -> None:
+def test_scores_are_the_same_with_and_without_torch(genia: Annotator) -> None:
     sentences = [sentence for text in TEXTS for sentence in genia.split(text).sentences]
-    light = measure(genia.model, sentences, CRITERIA[by])
-    heavy = measure(load_model(PRETRAINED / "genia"), sentences, CRITERIA[by])
+    light = measure(genia.model, sentences)
+    heavy = measure(load_model(PRETRAINED / "genia"), sentences)
     for one, other in zip(light, heavy, strict=True):
         assert one == pytest.approx(other, rel=2e-5, abs=1e-6)
 
 
 def test_rank_says_what_is_wrong(genia: Annotator) -> None:
-    with pytest.raises(InputError, match="cannot be ranked by 'luck'; choose one of mix"):
-        list(rank(genia, TEXTS, by="luck"))
     with pytest.raises(InputError, match="budget of words is 0"):
         list(rank(genia, TEXTS, budget_words=0))
     broken = Document("Ada left", sentences=[Sentence(["Ada", "left"])], id="x")

@@ -26,10 +26,8 @@ def label(
     ],
     annotator: Annotated[str, typer.Option(metavar="NAME", help="Your name, recorded with each decision.")] = "",
     by: Annotated[
-        str | None,
-        typer.Option(
-            help="How to order the sentences: by uncertainty (mix or entropy; default mix), or as in the texts (order)."
-        ),
+        Literal["uncertainty", "order"] | None,
+        typer.Option(help="How to order the sentences: by uncertainty (default), or as in the texts (order)."),
     ] = None,
     draft: Annotated[
         Literal["model", "given"],

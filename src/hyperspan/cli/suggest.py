@@ -32,7 +32,6 @@ def suggest(
             "--count", "-n", min=1, help="How many to suggest. Default: 100, or as many as --budget-words allows."
         ),
     ] = None,
-    by: Annotated[str, typer.Option(help="The measure of uncertainty: mix or entropy.")] = "mix",
     budget_words: Annotated[int | None, typer.Option(min=1, help="Maximum number of words in total.")] = None,
     unit: Annotated[Literal["sentence", "document"], typer.Option(help="The unit to suggest.")] = "sentence",
     labelled: Annotated[
@@ -56,17 +55,15 @@ def suggest(
     check_no_model("suggest {data} --model {model}", given or (), "texts.jsonl", least=2)
     check_not_one_word(given or ())
     documents, problems = texts.inputs(given or []), texts.problems
-    from hyperspan.labelling.suggestions import DEFAULT_COUNT, criterion_of, rank
+    from hyperspan.labelling.suggestions import DEFAULT_COUNT, rank
 
-    criterion_of(by)  # errors before the model is loaded
-    output.target.check()
+    output.target.check()  # errors before the model is loaded
     annotator = model.load()
     with counting("ranking", "words") as add_words:
         suggestions = list(
             rank(
                 annotator,
                 documents,
-                by=by,
                 count=count or (None if budget_words else DEFAULT_COUNT),
                 budget_words=budget_words,
                 unit=unit,

@@ -24,22 +24,12 @@ from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.decoding import InferenceModel, MentionDistribution, predict
 from hyperspan.runtime.documents import assemble, windows
-from hyperspan.structures.mentions import NotSupportedError
 from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document
 
 LEAST = 0.01
 """The minimum probability of mentions that count towards the expected errors."""
 OVERHEAD = 5.0
 """The cost of starting a sentence, in words, in addition to its length."""
-
-
-Measure = Callable[[MentionDistribution], list[float]]
-"""A function from a distribution to a number per sentence."""
-
-
-def entropy(distribution: MentionDistribution) -> list[float]:
-    """The entropy over all mention sets, in nats."""
-    return distribution.entropy.tolist()
 
 
 def expected_mistakes(distribution: MentionDistribution) -> list[float]:
@@ -50,33 +40,20 @@ def expected_mistakes(distribution: MentionDistribution) -> list[float]:
     return np.bincount(places.rows[:, 0], mistakes, minlength=len(distribution.lengths)).tolist()
 
 
-CRITERIA = {"mix": expected_mistakes, "entropy": entropy}
-"""The values of `--by`."""
-
-
-def criterion_of(name: str) -> Measure:
-    """The measure by which sentences and documents are ranked; an error lists the valid names."""
-    if name not in list(CRITERIA):
-        raise InputError(f"sentences cannot be ranked by {name!r}; choose one of {', '.join(CRITERIA)}")
-    return CRITERIA[name]
-
-
 def score(values: Sequence[float], words: int) -> float:
-    """The score of sentences with these measures and this total number of words: uncertainty divided by cost."""
+    """The score of sentences with these expected mistakes and this total number of words: mistakes divided by cost."""
     return math.fsum(values) / (words + OVERHEAD * len(values))
 
 
-def measure(model: InferenceModel, sentences: Sequence[Sentence], by: Measure) -> list[float]:
-    """The measure of each sentence, computed in batches; 0 for one without words. Labels of names do not count."""
+def measure(model: InferenceModel, sentences: Sequence[Sentence]) -> list[float]:
+    """The expected mistakes in each sentence, computed in batches; 0 for one without words. Labels of names do not
+    count."""
     values = [0.0] * len(sentences)
     shown = [kind for kind, label in enumerate(model.labels) if label not in model.names]
     for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         with model.inference():
-            try:
-                distribution = model.distribution([sentences[index] for index in batch])
-                found = by(distribution.restrict(shown) if model.names else distribution)
-            except NotSupportedError as error:
-                raise InputError(f"{error}; or rank by mix, which every model can") from None
+            distribution = model.distribution([sentences[index] for index in batch])
+            found = expected_mistakes(distribution.restrict(shown) if model.names else distribution)
         for index, value in zip(batch, found, strict=True):
             values[index] = value
     return values
@@ -92,7 +69,6 @@ def rank(
     annotator: Annotator,
     documents: Iterable[str | Document],
     *,
-    by: str = "mix",
     count: int | None = DEFAULT_COUNT,
     budget_words: int | None = None,
     unit: Unit = "sentence",
@@ -118,12 +94,11 @@ def rank(
             raise InputError(f"{name} is {value}, but must be at least 1")
     if unit not in UNITS:
         raise InputError(f"the unit is {unit!r}, but must be one of {', '.join(UNITS)}")
-    criterion = criterion_of(by)
     pool = Pool(count, budget_words, seed)
     for sentence in labelled:
         pool.leave_out(sentence.tokens)
     places = _places(annotator, documents, on_error)
-    measured = _measured(annotator, places, criterion, on_words)
+    measured = _measured(annotator, places, on_words)
     (_offer_sentences if unit == "sentence" else _offer_documents)(pool, measured)
     yield from _suggestions(annotator, pool.chosen())
 
@@ -172,11 +147,11 @@ MeasuredPlace = tuple[SentencePlace, float]
 
 
 def _measured(
-    annotator: Annotator, places: Iterable[SentencePlace], criterion: Measure, on_words: Callable[[int], None] | None
+    annotator: Annotator, places: Iterable[SentencePlace], on_words: Callable[[int], None] | None
 ) -> Iterator[MeasuredPlace]:
-    """The sentences with the measure of each."""
+    """The sentences with the expected mistakes in each."""
     for window in windows(places, lambda place: len(place.sentence), annotator.window):
-        values = measure(annotator.model, [place.sentence for place in window], criterion)
+        values = measure(annotator.model, [place.sentence for place in window])
         if on_words is not None:
             on_words(sum(len(place.sentence) for place in window))
         yield from zip(window, values, strict=True)

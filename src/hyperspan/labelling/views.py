@@ -8,7 +8,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attrs import evolve, frozen
 
@@ -21,7 +21,7 @@ from hyperspan.labelling.log import EventLog
 from hyperspan.labelling.output import Snapshot
 from hyperspan.labelling.rounds import RoundSettings, RoundState, TrainingRounds
 from hyperspan.labelling.session import LabellingSession, open_log, open_session
-from hyperspan.labelling.suggestions import CRITERIA, rank
+from hyperspan.labelling.suggestions import rank
 from hyperspan.labelling.texts import LabellingTexts, QueueItem, span_of
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.documents import SentencePrediction
@@ -176,9 +176,8 @@ class LabellingSettings:
 
     output: Path
     annotator: str = ""
-    by: str | None = None
-    """A criterion, or "order" for text order; None for mix, and for the order of files that `hyperspan suggest` ranked.
-    """
+    by: Literal["uncertainty", "order"] | None = None
+    """None for uncertainty, and for the order of files that `hyperspan suggest` ranked."""
     offers_given: bool = False
     """Whether the mentions given with the texts are the draft."""
     labels: tuple[str, ...] = ()
@@ -200,7 +199,6 @@ def open_desk(
 ) -> LabellingDesk:
     """Open the desk for a model and texts: a new session, or the existing session of the output."""
     problems = problems if problems is not None else Problems()
-    check_order(settings.by)
     if settings.rounds is not None:
         settings.rounds.check()
     annotator = load(name, device, dtype)
@@ -251,18 +249,6 @@ def _labels(annotator: Annotator, texts: LabellingTexts | None) -> list[str]:
     return [*annotator.labels, *sorted(given - set(annotator.labels))]
 
 
-TEXT_ORDER = "order"
-ORDERS = (*CRITERIA, TEXT_ORDER)
-"""The values of `--by`."""
-BEST_FIRST = "mix"
-"""The default."""
-
-
-def check_order(by: str | None) -> None:
-    if by is not None and by not in ORDERS:
-        raise InputError(f"--by {by!r:.60} is not known; choose one of {', '.join(ORDERS)}")
-
-
 def ranked(
     session: LabellingSession,
     annotator: Annotator,
@@ -270,20 +256,19 @@ def ranked(
     count: int | None = None,
     on_words: Callable[[int], None] | None = None,
 ) -> Iterator[str]:
-    """Rank the sentences of a session; a criterion drops near duplicates.
+    """Rank the sentences of a session, by uncertainty without near duplicates.
 
     Without `by`, texts ranked by `hyperspan suggest` keep their order, and other texts are ranked. Documents with a
     sentence that is too long for the model cannot be ranked and come last.
     """
     documents = session.texts.documents
-    if by is None:
-        by = TEXT_ORDER if all({"source", "score"} <= one.metadata.keys() for one in documents) else BEST_FIRST
-    if by == TEXT_ORDER:
+    are_ranked = all({"source", "score"} <= one.metadata.keys() for one in documents)
+    if by == "order" or (by is None and are_ranked):
         yield from (item.id for item in session.texts.items(0))
         return
     too_long: set[int] = set()
     for one in rank(
-        annotator, documents, by=by, count=count, on_words=on_words, on_error=lambda given, _: too_long.add(id(given))
+        annotator, documents, count=count, on_words=on_words, on_error=lambda given, _: too_long.add(id(given))
     ):
         yield f"{one.document}.{one.sentence}"
     yield from (item.id for item in session.texts.items(0) if id(documents[item.document]) in too_long)
@@ -291,15 +276,14 @@ def ranked(
 
 def reranked(session: LabellingSession, annotator: Annotator, by: str | None) -> Iterator[str]:
     """The open sentences of the queue in the order of another model, without near duplicates of finished ones."""
-    if by == TEXT_ORDER:
+    if by == "order":
         return
     with session.lock:
         items = {item.id: item for item in session.texts.items(0)}
         queued = [items[name] for name in session.order if session.state(name).status == OPEN]
         labelled = [items[name].words for name in session.touched if session.state(name).status != OPEN]
     documents = [_alone(session.texts.documents[item.document], item.words) for item in queued]
-    found = rank(annotator, documents, by=by or BEST_FIRST, count=None, labelled=labelled, on_error=_pass_over)
-    for one in found:
+    for one in rank(annotator, documents, count=None, labelled=labelled, on_error=_pass_over):
         yield queued[one.document].id
 
 
