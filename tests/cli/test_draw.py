@@ -39,8 +39,7 @@ def test_writes_png_and_pdf(tmp_path: Path, name: str, begins: bytes) -> None:
 
 
 def test_draws_discontinuous_mentions_in_their_structure_alone() -> None:
-    arguments = ["draw", "left and right ventricle", "--mention", "0:1,3:4:part"]
-    drawn = hyperspan(*arguments, "-s", "discontinuous")
+    drawn = hyperspan("draw", "left and right ventricle", "--mention", "0:1,3:4:part")
     assert drawn.returncode == 0 and "left … ventricle (part)" in drawn.stdout
 
 

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from hyperspan.cli.progress import TrainingDisplay
 from hyperspan.errors import CorpusError, InputError, MissingExtraError
-from hyperspan.render.plots import draw_learning_curve
 from hyperspan.training.events import (
     DataNote,
     EpochFinished,
@@ -137,27 +136,6 @@ def test_files_that_are_no_logs(tmp_path: Path) -> None:
         read_log(tmp_path / "missing")
 
 
-@pytest.mark.parametrize("with_dev", [True, False])
-@pytest.mark.parametrize("epochs", [1, EPOCHS])
-def test_learning_curves(tmp_path: Path, with_dev: bool, epochs: int) -> None:
-    pytest.importorskip("matplotlib")
-    logged(tmp_path / "log.jsonl", with_dev=with_dev)
-    JsonLinesLog(tmp_path / "log.jsonl", resume_from_epoch=epochs)
-    draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
-    draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")  # again after the next epoch
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_curves_of_diverged_and_unfinished_runs(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    log = JsonLinesLog(tmp_path / "log.jsonl", 0)
-    with pytest.raises(InputError, match="no finished epoch yet; draw the curve after"):
-        draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
-    log(finished(loss=float("inf"), dev=None))
-    draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
-    assert (tmp_path / "curve.png").exists()
-
-
 def test_tensorboard_reads_what_is_written(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     for after in (0, 2):  # the second run repeats epochs 3 and 4
@@ -173,10 +151,7 @@ def test_tensorboard_reads_what_is_written(tmp_path: Path) -> None:
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logged(tmp_path / "log.jsonl")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(MissingExtraError, match=r"drawing learning curves needs the extra `plots`"):
-        draw_learning_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
     with pytest.raises(MissingExtraError, match=r"writing TensorBoard logs needs the extra `plots`"):
         TensorBoardLog(tmp_path)
 

@@ -39,14 +39,6 @@ def draw(
         int | None,
         typer.Option("--max-width", "-c", help="Maximum mention width in words (the paper's c). Default: no limit."),
     ] = None,
-    structure: Annotated[
-        str,
-        typer.Option(
-            "--structure",
-            "-s",
-            help="The structure to draw: segmental or discontinuous, which also draws mentions of several parts.",
-        ),
-    ] = "segmental",
     show: Annotated[
         Literal["both", "graph", "path"],
         typer.Option(help="What to draw: the hypergraph (graph), the hyperpath (path), or both."),
@@ -55,6 +47,8 @@ def draw(
     output: OutputGroup,
 ) -> None:
     """Draw the hypergraph of a sentence and the hyperpath that encodes its mentions.
+
+    With a discontinuous mention, it is the hypergraph of discontinuous mentions.
 
     Example: hyperspan draw "Israeli UN Ambassador Danny" --mention 0:3:PER --mention 1:2:ORG -o path.svg
 
@@ -66,6 +60,7 @@ def draw(
         raise InputError(f"{output.output} cannot be drawn; let its name end in .svg, .png or .pdf")
     words = (sys.stdin.read() if text == "-" else text).split()
     mentions = [parse_mention(written) for written in mention or []]
+    structure = "discontinuous" if any(one.fragments for one in mentions) else "segmental"
     picture = draw_hypergraph(
         words, mentions, types=split_names(labels) or None, max_width=max_width, show=show, structure=structure
     )

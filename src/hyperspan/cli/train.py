@@ -12,8 +12,7 @@ from rich.console import Console
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import TrainingGroup, output_option
 from hyperspan.cli.output import say
-from hyperspan.errors import InputError, require_plots, require_torch
-from hyperspan.files import Target
+from hyperspan.errors import InputError, require_torch
 
 if TYPE_CHECKING:
     from hyperspan.training.run import TrainingResult
@@ -28,9 +27,6 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the output folder.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Start over if the folder already contains a run.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write logs for TensorBoard.")] = False,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Also draw the scores of the epochs, as PNG.")
-    ] = None,
     set_aside: Annotated[
         bool,
         typer.Option(
@@ -53,9 +49,6 @@ def train(
     settings = training.config(config)
     folder = output or Path("runs") / Path(config).stem
 
-    if plot is not None:
-        require_plots("drawing learning curves")
-        Target(plot, force or resume).check()
     # torch is imported only once the configuration is known to be good
     require_torch("training")
     from hyperspan.cli.progress import TrainingDisplay
@@ -82,10 +75,6 @@ def train(
         )
         say(f"stopped; {where}")
         raise
-    if plot is not None:
-        from hyperspan.render.plots import draw_learning_curve
-
-        draw_learning_curve(folder / "log.jsonl", Path(plot))
     say(f"{_score(result)}the model is in {folder}{os.sep}")
 
 

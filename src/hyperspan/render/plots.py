@@ -1,17 +1,15 @@
-"""Plots: loss and scores of a run by epoch, F1 by the size of the corpus, and how well probabilities are calibrated."""
+"""Plots: F1 by the size of the corpus, and how well probabilities are calibrated."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hyperspan.errors import InputError, require_plots
+from hyperspan.errors import require_plots
 from hyperspan.files import Target
-from hyperspan.training.events import Record, read_log
 from hyperspan.training.forecast import LEVEL
 
 if TYPE_CHECKING:
@@ -110,58 +108,6 @@ def _draw_axes(panel: Axes, curve: LearningCurve) -> None:
     _keep_only_lines(panel)
     panel.set_axisbelow(True)
     panel.legend(loc="lower right", frameon=False, fontsize=9)
-
-
-def draw_learning_curve(log: str | Path, target: str | Path) -> None:
-    """Draw a PNG of the training loss and, if available, the dev scores by epoch; the best epoch is marked."""
-    epochs = [event for event in read_log(log) if event["event"] == "epoch"]
-    if not epochs:
-        raise InputError(f"{log} has no finished epoch yet; draw the curve after the first one")
-    scored = [event for event in epochs if event["dev"] is not None]
-    figure = _figure("drawing learning curves", 8, 6 if scored else 3.2)
-    from matplotlib.ticker import MaxNLocator
-
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)  # type: ignore[union-attr]
-    panels = figure.subplots(2 if scored else 1, sharex=True, squeeze=False)[:, 0]
-    _draw_loss(panels[0], epochs)
-    if scored:
-        _draw_scores(panels[1], scored)
-        best = max((event for event in scored if event["best"]), key=lambda event: event["epoch"], default=None)
-        if best is not None:
-            _mark_best(list(panels), best)
-    for panel in panels:
-        _keep_only_lines(panel)
-    panels[-1].set_xlabel("epoch")
-    panels[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
-    _save(figure, Target(str(target), force=True))
-
-
-_SCORES = {"precision": ("#e69f00", 1.4), "recall": ("#56b4e9", 1.4), "f1": ("#0072b2", 2.4)}
-_LOSS = "#444444"
-_BEST = "#009e73"
-
-
-def _draw_loss(panel: Axes, epochs: list[Record]) -> None:
-    losses = [math.nan if event["loss"] is None else event["loss"] for event in epochs]
-    panel.plot([event["epoch"] for event in epochs], losses, color=_LOSS, marker=".", linewidth=2)
-    panel.set_title("training loss a sentence", loc="left", fontsize=11)
-
-
-def _draw_scores(panel: Axes, scored: list[Record]) -> None:
-    for name, (colour, width) in _SCORES.items():
-        label = "F1" if name == "f1" else name
-        values = [100 * event["dev"][name] for event in scored]
-        panel.plot([event["epoch"] for event in scored], values, color=colour, marker=".", linewidth=width, label=label)
-    panel.set_title("scores on dev, %", loc="left", fontsize=11)
-    panel.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0)  # above the curves
-
-
-def _mark_best(panels: list[Axes], best: Record) -> None:
-    for panel in panels:
-        panel.axvline(best["epoch"], color=_BEST, linestyle="--", linewidth=1.2, zorder=1)
-    panels[-1].plot([best["epoch"]], [100 * best["dev"]["f1"]], "o", color=_BEST, markersize=8, zorder=3)
-    text = f"best: F1 {100 * best['dev']['f1']:.1f} in epoch {best['epoch']}"
-    panels[0].set_title(text, loc="right", fontsize=11, color=_BEST)
 
 
 def draw_calibration(calibrations: Mapping[str, Calibration], target: Target) -> None:

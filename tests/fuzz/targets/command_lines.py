@@ -84,9 +84,9 @@ model calibrate a.data -m model -o out --json
 model weights -m model --labels person --top 3 --json
 model profile a.data -m model -o out
 draw Ada_left_the_zoo --mention 0:1:PER --mention 2:4:FAC -o out.svg
-draw a_b_c --labels X,Y --mention 0:2:X --structure tree --show path
-draw a_b_c --mention 0:2:X -c 2 -s mention-hypergraph --show graph
-draw - --mention 0:1:X -s mention-separators
+draw a_b_c --labels X,Y --mention 0:2:X --show path
+draw a_b_c --mention 0:2:X -c 2 --show graph
+draw - --mention 0:1,2:3:X
 train train.toml -o out --set training.epochs=1 --device cpu --seed 3 --threads 1
 train train.toml --resume
 train missing.toml -o out
