@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from hyperspan.cli.guesses import check_no_model, check_not_one_word
-from hyperspan.cli.options import ModelGroup, OutputGroup, Seed, TextsGroup
+from hyperspan.cli.options import ModelGroup, OutputGroup, TextsGroup
 from hyperspan.cli.output import counting, say
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import read_corpus, write_corpus
@@ -40,7 +40,6 @@ def suggest(
             metavar="FILE", help="A labelled corpus whose sentences are not suggested again; repeat for more."
         ),
     ] = None,
-    seed: Seed = 0,
     *,
     model: ModelGroup,
     texts: TextsGroup,
@@ -68,7 +67,6 @@ def suggest(
                 budget_words=budget_words,
                 unit=unit,
                 labelled=_sentences(labelled or (), problems),
-                seed=seed,
                 on_words=add_words,
                 on_error=(lambda _, error: problems.skipped.append(str(error))) if texts.on_error == "skip" else None,
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -41,14 +40,14 @@ class Suggestion:
 class Pool:
     """The best candidates so far: at most KEPT times the number allowed by `count` and `budget_words`, if given.
 
-    A near duplicate of a better candidate is rejected, and a new candidate replaces worse near duplicates. Equal scores
-    are ordered by a number that depends on the seed and on how many candidates were offered before.
+    A near duplicate of a better candidate is rejected, and a new candidate replaces worse near duplicates. Of
+    equal scores, the one that was offered first counts as better.
     """
 
-    def __init__(self, count: int | None = None, budget_words: int | None = None, seed: int = 0):
-        self.count, self.budget_words, self.seed = count, budget_words, seed
+    def __init__(self, count: int | None = None, budget_words: int | None = None):
+        self.count, self.budget_words = count, budget_words
         self._kept: dict[int, Suggestion] = {}
-        self._worst_first: list[tuple[float, int, int]] = []  # score, random number, index; some are no longer kept
+        self._worst_first: list[tuple[float, int]] = []  # score, negative number; some are no longer kept
         self._words = self._seen = 0
         self._index = PairIndex()
 
@@ -70,7 +69,6 @@ class Pool:
         """Add a candidate if it is good enough and no near duplicate of a better one."""
         self._seen += 1
         number = self._seen
-        key = (candidate.score, zlib.crc32(f"{self.seed} {number}".encode()), number)
         pairs = word_pairs(candidate.tokens)
         alike = list(self._index.alike(pairs))
         if any(other not in self._kept or self._kept[other].score >= candidate.score for other in alike):
@@ -80,7 +78,7 @@ class Pool:
         self._kept[number] = candidate
         self._words += candidate.words
         self._index.add(number, pairs)
-        heapq.heappush(self._worst_first, key)
+        heapq.heappush(self._worst_first, (candidate.score, -number))
         self._trim()
 
     def chosen(self) -> Iterator[Suggestion]:
@@ -95,9 +93,9 @@ class Pool:
                 return
 
     def _best_first(self) -> Iterator[Suggestion]:
-        for _, _, number in sorted(self._worst_first, reverse=True):
-            if number in self._kept:
-                yield self._kept[number]
+        for _, negative in sorted(self._worst_first, reverse=True):
+            if -negative in self._kept:
+                yield self._kept[-negative]
 
     @property
     def _is_full(self) -> bool:
@@ -114,10 +112,10 @@ class Pool:
         while (self.count is not None and len(self._kept) > KEPT * self.count) or (
             self.budget_words is not None and self._words > KEPT * self.budget_words
         ):
-            number = heapq.heappop(self._worst_first)[2]
+            number = -heapq.heappop(self._worst_first)[1]
             if number in self._kept:
                 self._remove(number)
-        while self._worst_first and self._worst_first[0][2] not in self._kept:
+        while self._worst_first and -self._worst_first[0][1] not in self._kept:
             heapq.heappop(self._worst_first)
 
 

@@ -73,14 +73,13 @@ def rank(
     budget_words: int | None = None,
     unit: Unit = "sentence",
     labelled: Iterable[Sentence] = (),
-    seed: int = 0,
     on_words: Callable[[int], None] | None = None,
     on_error: OnError | None = None,
 ) -> Iterator[Suggestion]:
     """Rank what to label next, the most useful first.
 
     At most `count` suggestions (None: no limit) with at most `budget_words` words in total. Near duplicates of better
-    suggestions and of `labelled` texts are left out. `seed` breaks ties. `on_words` is called with the number of words
+    suggestions and of `labelled` texts are left out. `on_words` is called with the number of words
     processed, `on_error` with documents that cannot be processed; without it they are an error.
 
     >>> from hyperspan import load
@@ -94,7 +93,7 @@ def rank(
             raise InputError(f"{name} is {value}, but must be at least 1")
     if unit not in UNITS:
         raise InputError(f"the unit is {unit!r}, but must be one of {', '.join(UNITS)}")
-    pool = Pool(count, budget_words, seed)
+    pool = Pool(count, budget_words)
     for sentence in labelled:
         pool.leave_out(sentence.tokens)
     places = _places(annotator, documents, on_error)
