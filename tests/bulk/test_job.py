@@ -204,10 +204,10 @@ def test_another_job_is_refused_and_nothing_of_the_first_is_touched(corpus: Path
     whole = contents(out)
     for changes, sentence in [
         ({"model": "litbank"}, f"its model {DEFAULT_MODEL} is not this litbank"),
-        ({"threshold": 0.5}, "without a threshold, and now 0.5"),
-        ({"threshold": {"*": 0.5}}, "without a threshold, and now 0.5"),
-        ({"types": ["protein"]}, "with all types, and now protein"),
-        ({"format": "parquet"}, "with format jsonl, and now with format parquet"),
+        ({"threshold": 0.5}, "with threshold none, and now 0.5"),
+        ({"threshold": {"*": 0.5}}, "with threshold none, and now 0.5"),
+        ({"types": ["protein"]}, "with types none, and now protein"),
+        ({"format": "parquet"}, "with format jsonl, and now parquet"),
         ({"shard_records": 3}, "with limits records="),
         ({"text_column": "body"}, "with columns"),
     ]:
@@ -322,7 +322,7 @@ def test_a_job_whose_plan_is_lost_starts_over(corpus: Path, tmp_path: Path, fake
 def test_thresholds_that_mean_the_same_are_one_job(corpus: Path, tmp_path: Path) -> None:
     annotate_files([corpus], tmp_path / "out", threshold=0.5)
     assert annotate_files([corpus], tmp_path / "out", threshold={"*": 0.5}).resumed == 1
-    with pytest.raises(OutputExistsError, match=r"with threshold 0\.5, and now with threshold 0\.5, first=0\.3"):
+    with pytest.raises(OutputExistsError, match=r"with threshold 0\.5, and now 0\.5, first=0\.3"):
         annotate_files([corpus], tmp_path / "out", threshold={"first": 0.3})
 
 

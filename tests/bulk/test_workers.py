@@ -78,7 +78,11 @@ def test_all_shards_are_done_and_their_words_counted(count: int) -> None:
 @pytest.mark.parametrize(
     ("error", "tries", "sentence"),
     [
-        (WorkerDiedError("killed"), TRIES, r"the shards part-00001 \(1.txt; killed\) ended their workers 4 times each"),
+        (
+            WorkerDiedError("killed"),
+            TRIES,
+            r"the shards part-00001 \(from 1.txt; killed\) ended their workers 4 times each",
+        ),
         (InputError("it cannot be read"), 1, "it cannot be read"),
     ],
 )
@@ -220,10 +224,10 @@ def test_what_a_worker_prints_or_reads_is_not_among_answers_and_tasks(
 
 
 ENDS = {
-    "part-00000": ("os.kill(os.getpid(), 9)", "lines 1 to 2", "killed by SIGKILL"),
-    "part-00001": ("sys.exit(3)", "lines 3 to 4", "exit status 3"),
-    "part-00002": ("os.abort()", "lines 5 to 6", "killed by SIGABRT"),
-    "part-00003": ("raise KeyboardInterrupt", "lines 7 to 8", "killed by SIGINT"),
+    "part-00000": ("os.kill(os.getpid(), 9)", "line 1", "killed by SIGKILL"),
+    "part-00001": ("sys.exit(3)", "line 3", "exit status 3"),
+    "part-00002": ("os.abort()", "line 5", "killed by SIGABRT"),
+    "part-00003": ("raise KeyboardInterrupt", "line 7", "killed by SIGINT"),
 }
 ENDING = """
 import os, sys
@@ -248,7 +252,7 @@ def test_how_a_worker_has_ended_is_told_with_the_lines_of_its_shard(
     monkeypatch.setattr(workers, "TRIES", 1)
     with pytest.raises(JobError, match="ended their workers") as raised:
         annotate_files(genes, tmp_path / "out", workers=1, **OPTIONS)
-    assert all(f"{part} ({lines} of {genes}; {how})" in str(raised.value) for part, (_, lines, how) in ENDS.items())
+    assert all(f"{part} (from {line} of {genes}; {how})" in str(raised.value) for part, (_, line, how) in ENDS.items())
     assert annotate_files(genes, tmp_path / "out", workers=0, **OPTIONS).resumed == 3
 
 

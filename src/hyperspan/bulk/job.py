@@ -105,7 +105,7 @@ class Manifest:
         for option, value in settings.to_json().items():
             began = self.options.get(option)
             if began != value:
-                return f"{_with(option, began)}, and now {_shown(value) if began is None else _with(option, value)}"
+                return f"with {option} {_shown(began)}, and now {_shown(value)}"
         return None
 
 
@@ -115,20 +115,14 @@ def _text(value: object) -> str:
     return value
 
 
-def _with(option: str, value: object) -> str:
-    """An option of a job with its value, or its absence."""
-    if isinstance(value, bool):
-        return f"{'with' if value else 'without'} {option}"
-    without = {"threshold": "without a threshold", "types": "with all types", "kind": "without --from"}
-    return without.get(option, f"without {option}") if value is None else f"with {option} {_shown(value)}"
-
-
 def _shown(value: object) -> str:
     """The value of an option as users write it.
 
-    >>> _shown({"*": 0.5, "protein": 0.3}), _shown(["DNA", "RNA"])
-    ('0.5, protein=0.3', 'DNA, RNA')
+    >>> _shown({"*": 0.5, "protein": 0.3}), _shown(["DNA", "RNA"]), _shown(None)
+    ('0.5, protein=0.3', 'DNA, RNA', 'none')
     """
+    if value is None:
+        return "none"
     if isinstance(value, dict):
         return ", ".join(f"{each}" if name == ANY_LABEL else f"{name}={each}" for name, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -35,9 +35,8 @@ class Shard:
 
     @property
     def place(self) -> str:
-        """Where its records are, for messages."""
-        first, last = (place_of(piece) for piece in (self.pieces[0], self.pieces[-1]))
-        return first if len(self.pieces) == 1 else f"{first} up to {last}"
+        """Where its records begin, for messages."""
+        return f"from {place_of(self.pieces[0])}"
 
 
 def shard_name(number: int) -> str:

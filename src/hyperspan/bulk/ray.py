@@ -12,7 +12,6 @@ import math
 import os
 import socket
 import tempfile
-import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,11 +34,8 @@ OBJECT_STORE = 200_000_000
 """The size of Ray's object store in bytes on a cluster started here: it contains only the model."""
 PER_GPU = 8
 """The tasks that share a GPU by default."""
-PATIENCE = 30.0
-"""The number of seconds without a task after which a message explains the wait."""
 REACHABLE = 5.0
 """The seconds within which a cluster must accept a connection."""
-_log = logging.getLogger("hyperspan")
 
 
 def own_kernels() -> dict[str, Any]:
@@ -148,18 +144,6 @@ class RayTasks:
         self._task = ray.remote(**options, **own_kernels())(annotate_remotely)
         model = RemoteModel(job.model["hash"], self.worker_device, job.settings.dtype, [ray.put(files)])
         self._job = ray.put(RemoteJob(job.id, __version__, model, job.settings, job.output.name))
-        self._warn_while_nothing_is_free(ray.remote(**options, **own_kernels())(_nothing).remote())
-
-    def _warn_while_nothing_is_free(self, first: Any) -> None:
-        """Explain the wait if a first task has found no room after some time."""
-
-        def warn() -> None:
-            if not self._closed and not self._ray.wait([first], timeout=0)[0]:
-                _log.warning("hyperspan: the cluster has nothing free for a worker yet; waiting for it")
-
-        self._warning = threading.Timer(PATIENCE, warn)
-        self._warning.daemon = True
-        self._warning.start()
 
     def annotate(self, shard: Shard, on_words: OnWords) -> ShardResult:
         from ray.exceptions import RayError, RayTaskError
@@ -181,7 +165,6 @@ class RayTasks:
         if self._closed:
             return
         self._closed = True
-        self._warning.cancel()
         for reference in list(self._running):
             with suppress(Exception):  # it has just ended
                 self._ray.cancel(reference, force=True)
@@ -206,10 +189,6 @@ class RayTasks:
                 raise _unreachable(self.address, str(error.__cause__ or error).strip().partition("\n")[0]) from None
         self._connected = True
         return ray
-
-
-def _nothing() -> None:
-    """A task that shows that there is room for one."""
 
 
 def _cause(error: Any) -> Exception:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
-from hyperspan.bulk.inputs import BLOCK, Input, opened, readable, stamp_of
+from hyperspan.bulk.inputs import Input, opened, readable, stamp_of
 from hyperspan.corpora.file_types import HEAD_BYTES, why_not_text
 from hyperspan.corpora.json_records import shown, text_of
 from hyperspan.corpora.json_values import value_of_line
@@ -133,21 +133,10 @@ class DocumentRecord:
 
 
 def place_of(piece: InputPiece) -> str:
-    """Where the records of a piece are, for messages; its lines are read to count them."""
-    name, first, last = piece.input.name, piece.first, piece.first
+    """Where the records of a piece begin, for messages."""
     if piece.input.kind == "text":
-        return name
-    if piece.input.kind == "parquet":
-        last += piece.end - piece.start - 1
-        return f"rows {first:,} to {last:,} of {name}" if last > first else f"row {first:,} of {name}"
-    try:
-        with unpacked(name) as stream, readable(name), unpacking(name):
-            stream.seek(piece.start)
-            for _ in range(piece.start, piece.end - 1, BLOCK):  # the last byte only ends the last line
-                last += stream.read(min(BLOCK, piece.end - 1 - stream.tell())).count(b"\n")
-    except InputError:
-        return f"line {first:,} and more of {name}"
-    return f"lines {first:,} to {last:,} of {name}" if last > first else f"line {first:,} of {name}"
+        return piece.input.name
+    return f"{'row' if piece.input.kind == 'parquet' else 'line'} {piece.first:,} of {piece.input.name}"
 
 
 def read_piece(piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord | Rejected]:
