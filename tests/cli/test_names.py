@@ -53,7 +53,7 @@ def test_bulk_takes_both_options(named_folder: Path, tmp_path: Path, workers: li
         assert result.returncode == 0, result.stderr
         assert found(json.loads((output / "documents/part-00000.jsonl").read_text())) == expected
     again = hyperspan("bulk", str(texts), "--model", named_folder, "-o", str(tmp_path / "out--names"), *workers)
-    assert again.returncode == 2 and "holds another job (with names, and now without names)" in again.stderr
+    assert again.returncode == 2 and "holds another job (with names True, and now False)" in again.stderr
 
 
 @pytest.fixture(scope="module")
