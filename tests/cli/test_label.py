@@ -100,7 +100,7 @@ def test_label_loses_nothing_when_it_is_killed_and_two_annotators_are_compared(
 def test_label_trains_in_the_background_and_goes_on_with_the_new_model(
     folder: Path, closing: ExitStack, killed: bool
 ) -> None:
-    rounds = ("-o", "new/folder/c.jsonl", "--train-every", "3", "--set", "training.epochs=3")
+    rounds = ("-o", "new/folder/c.jsonl", "--train-every", "3", "--set", "training.epochs=1")
     one = closing.enter_context(Labelling(folder, *rounds))
     one.client.post("labels", json={"label": "verb"})
     for item in ("0.0", "0.1", "0.2"):

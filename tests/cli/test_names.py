@@ -43,16 +43,20 @@ def test_annotate_leaves_out_pronouns(named_folder: Path) -> None:
     assert "the most probable set; names alone; without pronouns; hyperspan" in page and "person-name" not in page
 
 
-@pytest.mark.parametrize("workers", [[], ["--workers", "1"]])
-def test_bulk_takes_both_options(named_folder: Path, tmp_path: Path, workers: list[str]) -> None:
+def test_bulk_takes_both_options(named_folder: Path, tmp_path: Path) -> None:
     texts = tmp_path / "texts.jsonl"
     texts.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n")
-    for options, expected in (([], DEFAULT), (["--names"], FOUND_NAMES), (["--no-pronouns"], DEFAULT - PRONOUNS)):
-        output = tmp_path / f"out{'-'.join(options)}"
-        result = hyperspan("bulk", str(texts), "--model", named_folder, "-o", str(output), *workers, *options)
+    bulk = ["bulk", str(texts), "--model", named_folder, "--workers"]
+    for workers, option, expected in (
+        ("0", "--pronouns", DEFAULT),
+        ("0", "--no-pronouns", DEFAULT - PRONOUNS),
+        ("1", "--names", FOUND_NAMES),
+    ):
+        output = tmp_path / f"out{option}"
+        result = hyperspan(*bulk, workers, "-o", str(output), option)
         assert result.returncode == 0, result.stderr
         assert found(json.loads((output / "documents/part-00000.jsonl").read_text())) == expected
-    again = hyperspan("bulk", str(texts), "--model", named_folder, "-o", str(tmp_path / "out--names"), *workers)
+    again = hyperspan(*bulk, "0", "-o", str(tmp_path / "out--names"))
     assert again.returncode == 2 and "holds another job (with names True, and now False)" in again.stderr
 
 
