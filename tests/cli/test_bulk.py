@@ -81,7 +81,7 @@ def test_a_line_every_minute_where_there_is_no_terminal(
     write_jsonl(tmp_path / "a.jsonl", [{"text": TEXT * 20} for _ in range(40)])
     status, said = hyperspan("bulk", "a.jsonl", "-m", small_folder, "-o", "found/", "--shard-records", "10")
     assert status == 0
-    assert re.search(r"hyperspan: \d of 4 shards are done, [\d,]+ words in this run\n", said)
+    assert re.search(r"hyperspan: annotated \d of 4 shards, [\d,]+ words so far\n", said)
 
 
 def test_stopped_by_a_user_it_goes_on(hyperspan: Run, small_folder: Path, tmp_path: Path) -> None:

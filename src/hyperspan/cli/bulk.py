@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
 from hyperspan.bulk import JobSummary, Progress, annotate_files
 from hyperspan.bulk.inputs import Kind
 from hyperspan.bulk.shards import OutputFormat
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import ColumnGroup, ModelGroup, SelectionGroup, TopK, output_option
-from hyperspan.cli.output import say
+from hyperspan.cli.output import counting, say
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, counted
-from hyperspan.progress import print_every_minute
 
 
 def bulk(
@@ -76,7 +72,14 @@ def bulk(
     chosen, named = selection.options, columns.columns or Columns()
     model.use_threads()
     try:
-        with _shown() as on_progress, redirect_stdout(sys.stderr):  # Ray prints what has died
+        with counting("annotating", "words") as add_words, redirect_stdout(sys.stderr):  # Ray prints what has died
+            words = 0
+
+            def show(progress: Progress) -> None:
+                nonlocal words
+                add_words(progress.words - words, f"annotated {progress.shards:,} of {progress.total:,} shards")
+                words = progress.words
+
             summary = annotate_files(
                 inputs,
                 output,
@@ -95,7 +98,7 @@ def bulk(
                 device=model.device,
                 dtype=model.dtype,
                 force=force,
-                on_progress=on_progress,
+                on_progress=show,
             )
     except KeyboardInterrupt:
         say("stopped; finished shards are kept, and the same command goes on")
@@ -116,29 +119,3 @@ def _lines(summary: JobSummary, output: str) -> Iterator[str]:
         total = summary.documents + summary.rejected
         where = f"{output.rstrip('/')}/rejected"
         yield f"{summary.rejected:,} of {total:,} records were rejected; {where} says which and why"
-
-
-@contextmanager
-def _shown() -> Iterator[Callable[[Progress], None]]:
-    """Show progress on standard error: live on a terminal, otherwise every minute."""
-    console = Console(stderr=True)
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("shards, {task.fields[words]:,} words"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("annotating", total=None, words=0)
-
-        def state() -> str:
-            done = bar.tasks[0]
-            total = f" of {done.total:,.0f}" if done.total is not None else ""
-            return (
-                f"hyperspan: {done.completed:,.0f}{total} shards are done, {done.fields['words']:,} words in this run"
-            )
-
-        with nullcontext() if console.is_terminal else print_every_minute(state):
-            yield lambda progress: bar.update(
-                task, completed=progress.shards, total=progress.total, words=progress.words
-            )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems
@@ -22,17 +23,23 @@ def say(text: str) -> None:
     print(f"hyperspan: {text}", file=sys.stderr, flush=True)
 
 
+class AddCount(Protocol):
+    """A function that adds to a counter, and may change what is said before it."""
+
+    def __call__(self, more: int, what: str | None = None, /) -> None: ...
+
+
 @contextmanager
-def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
+def counting(what: str, unit: str) -> Iterator[AddCount]:
     """Show a counter on standard error, live on a terminal and otherwise every minute; the block adds to it."""
     if not sys.stderr.isatty():
-        done = 0
+        done, said = 0, what
 
-        def add(more: int) -> None:
-            nonlocal done
-            done += more
+        def add(more: int, what: str | None = None) -> None:
+            nonlocal done, said
+            done, said = done + more, what or said
 
-        with print_every_minute(lambda: f"hyperspan: {what}, {done:,.0f} {unit} so far"):
+        with print_every_minute(lambda: f"hyperspan: {said}, {done:,.0f} {unit} so far"):
             yield add
         return
     from rich.console import Console
@@ -41,7 +48,7 @@ def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     columns = (SpinnerColumn(), TextColumn(f"{{task.description}} {{task.completed:,}} {unit}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
-        yield lambda more: progress.advance(task, more)
+        yield lambda more, what=None: progress.update(task, advance=more, description=what)
 
 
 def with_progress(documents: Iterable[Document], what: str) -> Iterator[Document]:
