@@ -83,7 +83,7 @@ def test_rounds_go_on_where_they_stopped_and_write_over_no_round_of_another_sess
                 training._run()
             training.close()
             state = RoundState.read(folder, session)
-            return [(state.begun, state.round, state.failure)]
+            return [(state.ended, state.round, state.failure)]
 
     assert states("one.jsonl", 2) == [(2, 0, "no disk")]
     assert states("one.jsonl", 1) == [(3, 0, "no disk")]

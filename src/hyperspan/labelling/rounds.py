@@ -35,8 +35,6 @@ FEWEST_TO_HOLD_OUT = 20
 """The number of complete sentences from which on some are held out as dev."""
 HELD_OUT = 5
 """One in this many complete sentences is dev; the same ones in all rounds."""
-CHECKPOINT = "checkpoint.safetensors"
-"""The file from which an interrupted run can resume."""
 STATE = "rounds.json"
 """The file of the state of all rounds, beside their models."""
 ENDING_SECONDS = 5.0
@@ -75,8 +73,8 @@ class RoundState:
     """When the session began."""
     start: str = ""
     """The model that drafted before the first of these rounds."""
-    begun: int = 0
-    """The number of the last round that began."""
+    ended: int = 0
+    """The number of the last round that ended, with a model or without."""
     finished: int = 0
     """The number of finished sentences when it began."""
     round: int = 0
@@ -97,14 +95,8 @@ class RoundState:
         return state if state.session == began else cls(began)
 
     def write(self, folder: Path) -> None:
-        folder.mkdir(exist_ok=True)
         with Target(str(folder / STATE), force=True).open() as file:
             json.dump(asdict(self), file, indent=1)
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the last round neither ended with a model nor failed."""
-        return self.begun > self.round and not self.failure
 
 
 class TrainingRounds:
@@ -113,7 +105,8 @@ class TrainingRounds:
     def __init__(self, session: LabellingSession, settings: RoundSettings, on_trained: Callable[[Path], None]):
         self.session, self.settings, self._on_trained = session, settings, on_trained
         self.state = RoundState.read(settings.folder, session)
-        self._training = False
+        self._training = 0
+        """The number of the round that is being trained; 0 if none is."""
         self._wake, self._closing = threading.Event(), threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
@@ -128,8 +121,8 @@ class TrainingRounds:
         left = max(self.settings.every - (self.session.finished - state.finished), 0)
         waiting = f"the next round begins after {counted(left, 'more finished sentence')}"
         said = {
-            "training": f"round {state.begun} is being trained",
-            "failed": f"round {state.begun} failed: {state.failure}; {waiting}",
+            "training": f"round {self._training} is being trained",
+            "failed": f"round {state.ended} failed: {state.failure}; {waiting}",
         }
         return {"state": now, "message": said.get(now, waiting)}
 
@@ -138,7 +131,7 @@ class TrainingRounds:
         self._wake.set()
 
     def close(self) -> None:
-        """Stop; a running round resumes when the session is opened again."""
+        """Stop; a running round begins anew when the session is opened again."""
         with self._starting:
             self._closing.set()
             if self._process is not None:
@@ -156,19 +149,18 @@ class TrainingRounds:
             self._wake.clear()
             if self._closing.is_set():
                 return
-            is_due = self.session.finished - self.state.finished >= self.settings.every
-            if self.state.is_interrupted or is_due:
+            if self.session.finished - self.state.finished >= self.settings.every:
                 self._run()
 
     def _run(self) -> None:
-        """Run one round; repeat an interrupted one with the sentences that it began with."""
-        self._training, repeats = True, self.state.is_interrupted
-        if not repeats:
-            self._begin()
+        """Run one round. Nothing is kept of one that is interrupted, so that it is due when the session is reopened."""
+        state, session, self._training = self.state, self.session, self._new_number()
+        config, folder = self._config_file(self._training), self.settings.model(self._training)
+        start = state.start if session.model == str(self.settings.model(state.round)) else session.model
+        begun = evolve(state, start=start, ended=self._training, finished=session.finished, failure="")
         try:
-            config, folder = self._config_file(self.state.begun), self.settings.model(self.state.begun)
-            if not (repeats and config.is_file()):
-                self._write(config)
+            self.settings.folder.mkdir(exist_ok=True)
+            self._write(config)
             said = self._train(config, folder)
             if said is None:
                 self._on_trained(folder)
@@ -176,22 +168,21 @@ class TrainingRounds:
             said = str(error)
         except Exception as error:  # labelling continues after any error
             said = f"{type(error).__name__}: {error}"
-        self._training = False
+        self._training = 0
         if said is None:
-            self._keep(round=self.state.begun)
+            self._keep(evolve(begun, round=begun.ended))
         elif not self._closing.is_set():
-            self._keep(failure=said or "its log says why")
+            self._keep(evolve(begun, failure=said or "its log says why"))
 
-    def _begin(self) -> None:
-        """Count a new round; the files of earlier ones stay, also those of another session."""
-        state, session, number = self.state, self.session, self.state.begun + 1
+    def _new_number(self) -> int:
+        """The number of a new round; the files of earlier ones stay, also those of another session."""
+        number = self.state.ended + 1
         while self._config_file(number).exists():
             number += 1
-        start = state.start if session.model == str(self.settings.model(state.round)) else session.model
-        self._keep(start=start, begun=number, finished=session.finished, failure="")
+        return number
 
-    def _keep(self, **changes: Any) -> None:
-        self.state = evolve(self.state, **changes)
+    def _keep(self, state: RoundState) -> None:
+        self.state = state
         with suppress(OSError):  # disk full: what is not kept is done again when the session is opened again
             self.state.write(self.settings.folder)
 
@@ -220,7 +211,6 @@ class TrainingRounds:
         """Train; return None on success, else an error message."""
         command = [sys.executable, "-m", "hyperspan.cli.background", "train", str(config), "--output", str(folder)]
         command += ["--device", "cpu", "--threads", str(max(1, cpu_count() - 1))]
-        command += ["--resume" if (folder / CHECKPOINT).is_file() else "--force"]
         command += [part for given in self.settings.overrides for part in ("--set", given)]
         log = config.with_suffix(".log")
         with log.open("wb") as stream:
