@@ -109,7 +109,7 @@ def init(
             fractions = SMALL_FRACTIONS if len(whole.sentences) < SMALL else USUAL_FRACTIONS
             found, written_as = _split(opened, read, fractions, problems, force=force)
         named = reading.from_ if reading.from_ == written_as else None
-        file.write(first_config(whole.described(opened.format), *_three(found), named or ""))
+        file.write(first_config(whole.described(opened.format), found, named or ""))
     reading.report()
     for note in offset_notes(whole.problems, whole.sentences, ()):
         say(f"note: {note}")
@@ -164,11 +164,6 @@ def _split(
     return found, files.format
 
 
-def _three(found: Sequence[CorpusSummary]) -> tuple[CorpusSummary, CorpusSummary, CorpusSummary | None]:
-    train, dev, *test = found
-    return train, dev, test[0] if test else None
-
-
 def _print_next(name: str, about: Sequence[str], found: Sequence[CorpusSummary]) -> None:
     """Print the corpus summary and the next commands on standard error."""
     model = Path("runs") / Path(name).stem
@@ -200,11 +195,10 @@ HINTS = {
 ALL_KEYS = "https://hyperspan-nlp.github.io/hyperspan/reference/configuration.html"
 
 
-def first_config(
-    about: Sequence[str], train: CorpusSummary, dev: CorpusSummary, test: CorpusSummary | None, format_name: str = ""
-) -> str:
-    """The text of a configuration that trains with the defaults. It names the corpus format if that was not
-    recognised."""
+def first_config(about: Sequence[str], parts: Sequence[CorpusSummary], format_name: str = "") -> str:
+    """The text of a configuration that trains with the defaults, on train and dev; there may be a test part. It names
+    the corpus format if that was not recognised."""
+    train, dev, *tests = parts
     facts = CorpusFacts.of(train.sentences)
     language = "in English" if facts.english else "not in English"
     lines = [
@@ -215,9 +209,8 @@ def first_config(
         f"dev = {to_toml(dev.path)}  # {counted(len(dev.sentences), 'sentence')} that choose the best epoch",
         *([f"format = {to_toml(format_name)}"] if format_name else []),
         *(
-            [printable(f"# test: {test.path}, {counted(len(test.sentences), 'sentence')} for hyperspan evaluate")]
-            if test
-            else []
+            printable(f"# test: {test.path}, {counted(len(test.sentences), 'sentence')} for hyperspan evaluate")
+            for test in tests
         ),
         *_model(train),
         "",

@@ -21,6 +21,7 @@ from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.labelling.decisions import DONE, ItemState
 from hyperspan.labelling.session import NEW_ITEM, LabellingSession
+from hyperspan.labelling.texts import unlabelled
 from hyperspan.types import NOTHING_ANNOTATED, AnnotationScope, Document, Sentence
 
 SHARE = 0.1
@@ -35,7 +36,7 @@ def labelled_sentence(sentence: Sentence, state: ItemState) -> Sentence:
     >>> labelled_sentence(Sentence(["Ada", "left"]), ItemState()).annotated
     AnnotationScope(types=frozenset(), regions=None)
     """
-    blank = evolve(sentence, mentions=(), duplicates=(), annotated=None, forbidden=())
+    blank = unlabelled(sentence)
     if state.status == DONE:
         return evolve(blank, mentions=state.mentions, annotated=AnnotationScope(state.labels))
     return evolve(blank, mentions=state.mentions, annotated=NOTHING_ANNOTATED, forbidden=state.rejected)

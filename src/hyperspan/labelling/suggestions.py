@@ -20,6 +20,7 @@ from attrs import evolve
 
 from hyperspan.errors import InputError, check_kind
 from hyperspan.labelling.candidates import Pool, Suggestion
+from hyperspan.labelling.texts import cut_out, unlabelled
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.decoding import InferenceModel, MentionDistribution, predict
@@ -113,17 +114,10 @@ class SentencePlace(NamedTuple):
 
     def cut_out(self) -> Document:
         """The sentence as a document with its origin as metadata."""
-        sentence, name = self.sentence, self.document.id or str(self.number + 1)
-        first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
-        offsets = tuple((start - first, end - first) for start, end in sentence.offsets)
-        source = {"document": name, "sentence": self.index + 1, "start": first, "end": last}
-        words = evolve(_unlabelled(sentence), offsets=offsets)
-        text = self.document.text[first:last]
+        offsets, name = self.sentence.offsets, self.document.id or str(self.number + 1)
+        text, words = cut_out(self.document.text, self.sentence)
+        source = {"document": name, "sentence": self.index + 1, "start": offsets[0][0], "end": offsets[-1][1]}
         return trusted_document(text, (), (words,), f"{name}-{self.index + 1}", {"source": source})
-
-
-def _unlabelled(sentence: Sentence) -> Sentence:
-    return evolve(sentence, mentions=(), duplicates=(), annotated=None, forbidden=())
 
 
 def _places(
@@ -170,7 +164,7 @@ def _offer_documents(pool: Pool, measured: Iterable[MeasuredPlace]) -> None:
         words = sum(len(place.sentence) for place in places)
         found = score(values, words)
         if pool.admits(found, words):
-            sentences = [_unlabelled(place.sentence) for place in places]
+            sentences = [unlabelled(place.sentence) for place in places]
             document = places[0].document
             source = Document(document.text, (), sentences, document.id, document.metadata)
             pool.offer(Suggestion(number, None, found, words, source))

@@ -14,7 +14,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError
 from hyperspan.text.sentences import with_context
 from hyperspan.text.tokens import Tokenizer
-from hyperspan.types import Document, Mention, Sentence, Span
+from hyperspan.types import Document, Mention, Sentence
 
 CONTEXT_CHARACTERS = 400
 """The number of characters shown before and after a sentence."""
@@ -71,7 +71,7 @@ class LabellingTexts:
         for index, document in enumerate(self.documents):
             for place, words in enumerate(with_context(document.sentences, context)):
                 if words.tokens:
-                    yield QueueItem(f"{index}.{place}", index, place, _blank(words), words.mentions)
+                    yield QueueItem(f"{index}.{place}", index, place, unlabelled(words), words.mentions)
 
     @property
     def fingerprint(self) -> str:
@@ -108,10 +108,16 @@ def _cut(document: Document, tokenizer: Tokenizer, problems: Problems, keep_ment
     return cut
 
 
-def _blank(sentence: Sentence) -> Sentence:
-    return Sentence(
-        sentence.tokens, tags=sentence.tags, offsets=sentence.offsets, before=sentence.before, after=sentence.after
-    )
+def unlabelled(sentence: Sentence) -> Sentence:
+    """The words of a sentence, about whose mentions nothing is said."""
+    return evolve(sentence, mentions=(), duplicates=(), annotated=None, forbidden=())
+
+
+def cut_out(text: str, sentence: Sentence) -> tuple[str, Sentence]:
+    """The text of a sentence alone, and its words in it."""
+    first, last = sentence.offsets[0][0], sentence.offsets[-1][1]
+    offsets = [(start - first, end - first) for start, end in sentence.offsets]
+    return text[first:last], evolve(unlabelled(sentence), offsets=offsets)
 
 
 def _digest(parts: Iterable[str]) -> str:
@@ -120,11 +126,6 @@ def _digest(parts: Iterable[str]) -> str:
         content = part.encode("utf-8", "surrogatepass")
         found.update(f"{len(content)}:".encode() + content)
     return found.hexdigest()
-
-
-def span_of(sentence: Sentence) -> Span:
-    """The character span of a sentence."""
-    return sentence.offsets[0][0], sentence.offsets[-1][1]
 
 
 def extended(order: Sequence[str], ranked: Iterable[str], count: int | None) -> list[str]:

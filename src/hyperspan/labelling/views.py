@@ -14,7 +14,6 @@ from attrs import evolve, frozen
 
 from hyperspan.corpora.results import PLACE_KEYS, mention_record
 from hyperspan.corpora.source import Problems
-from hyperspan.errors import InputError
 from hyperspan.labelling.decisions import DONE, OPEN, Decision, ItemState
 from hyperspan.labelling.drafts import Drafter
 from hyperspan.labelling.log import EventLog
@@ -22,12 +21,12 @@ from hyperspan.labelling.output import Snapshot
 from hyperspan.labelling.rounds import RoundSettings, RoundState, TrainingRounds
 from hyperspan.labelling.session import LabellingSession, open_log, open_session
 from hyperspan.labelling.suggestions import rank
-from hyperspan.labelling.texts import LabellingTexts, QueueItem, span_of
+from hyperspan.labelling.texts import LabellingTexts, QueueItem, cut_out
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.loading import load
 from hyperspan.text.tokens import Tokenizer
-from hyperspan.types import Document, Mention, Sentence
+from hyperspan.types import Document, Mention, longest_first
 
 KEPT_DRAFTS = 100
 """The number of most recently shown sentences whose drafts are cached."""
@@ -97,8 +96,8 @@ class LabellingDesk:
             session.check_item(item)
             placed, state = self.items[item], session.state(item)
             draft = self._draft(placed, state)
-            decided = [_shown(mention, how) for mention, how in state.decided.items()]
-            mentions = [*decided, *(_shown(mention, "draft") for mention in draft.mentions)]
+            states = {**state.decided, **dict.fromkeys(draft.mentions, "draft")}
+            mentions = sorted(states, key=longest_first)
             return {
                 "id": item,
                 "document": {"id": session.texts.documents[placed.document].id, "index": placed.document},
@@ -107,7 +106,7 @@ class LabellingDesk:
                 "revision": session.revision(item),
                 "status": state.status,
                 "note": state.note,
-                "mentions": sorted(mentions, key=_order),
+                "mentions": [_candidate(mention) | {"state": states[mention]} for mention in mentions],
                 "candidates": [_candidate(mention) for mention in draft.candidates],
                 "history": [
                     {"action": one.action, "annotator": one.annotator, "time": one.time} for one in state.history
@@ -155,14 +154,6 @@ class LabellingDesk:
         self.snapshot.request()
         if self.rounds is not None:
             self.rounds.request()
-
-
-def _order(shown: dict[str, Any]) -> tuple[Any, ...]:
-    return shown["start"], -shown["end"], shown["label"], shown.get("fragments", ())
-
-
-def _shown(mention: Mention, state: str) -> dict[str, Any]:
-    return _candidate(mention) | {"state": state}
 
 
 def _candidate(mention: Mention) -> dict[str, Any]:
@@ -282,18 +273,7 @@ def reranked(session: LabellingSession, annotator: Annotator, by: str | None) ->
         items = {item.id: item for item in session.texts.items(0)}
         queued = [items[name] for name in session.order if session.state(name).status == OPEN]
         labelled = [items[name].words for name in session.touched if session.state(name).status != OPEN]
-    documents = [_alone(session.texts.documents[item.document], item.words) for item in queued]
-    for one in rank(annotator, documents, count=None, labelled=labelled, on_error=_pass_over):
+    alone = (cut_out(session.texts.documents[item.document].text, item.words) for item in queued)
+    documents = [Document(text, sentences=[words]) for text, words in alone]
+    for one in rank(annotator, documents, count=None, labelled=labelled, on_error=lambda *_: None):  # what is too long
         yield queued[one.document].id
-
-
-def _alone(document: Document, sentence: Sentence) -> Document:
-    first, last = span_of(sentence)
-    offsets = [(start - first, end - first) for start, end in sentence.offsets]
-    return Document(
-        document.text[first:last], sentences=[Sentence(sentence.tokens, tags=sentence.tags, offsets=offsets)]
-    )
-
-
-def _pass_over(document: Document, error: InputError) -> None:
-    """Ignore a sentence that the model cannot process: it is not ranked."""
