@@ -224,9 +224,7 @@ def _filesystem(scheme: str, host: str, query: str) -> tuple[Any, str]:
     try:
         return FileSystem.from_uri(url)
     except (OSError, ValueError, ImportError, NotImplementedError) as error:
-        raise InputError(
-            f"{url} cannot be opened ({_first_line(error)}); check the URL and your rights to it"
-        ) from None
+        raise InputError(f"{url} cannot be opened ({first_line(error)}); check the URL and your rights to it") from None
 
 
 def below(url: str, path: str, base: str) -> str:
@@ -284,9 +282,10 @@ def readable(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError) as error:
-        raise InputError(f"{name} cannot be read ({_first_line(error)}); check that it is there and complete") from None
+        raise InputError(f"{name} cannot be read ({first_line(error)}); check that it is there and complete") from None
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return said.partition("\n")[0].removesuffix(".")

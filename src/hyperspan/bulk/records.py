@@ -149,18 +149,10 @@ def read_piece(piece: InputPiece, columns: Columns) -> Iterator[DocumentRecord |
     elif file.kind == "text":
         yield _whole(file)
     else:
-        header = _header(file, columns)
-        stream = _LAST.stream_of(file)
         with readable(file.name), unpacking(file.name):
+            stream, header = _LAST.opened(file, columns)
             stream.seek(piece.start)
             yield from _records(piece, stream, header, columns)
-
-
-def _header(file: Input, columns: Columns) -> Header | None:
-    if file.kind not in TABLES:
-        return None
-    with unpacked(file.name) as stream:
-        return header_in(file, stream, columns)[0]
 
 
 def _records(
@@ -182,19 +174,21 @@ class _Last:
     """Keep the last file of lines open: the next piece usually follows, and gzip cannot start in the middle."""
 
     def __init__(self) -> None:
-        self.file: Input | None = None
+        self.read: tuple[Input, Columns] | None = None
         self.close = ExitStack()
 
     def forget(self) -> None:
-        self.file = None
+        self.read = None
         self.close.close()
 
-    def stream_of(self, file: Input) -> IO[bytes]:
-        if file != self.file:
+    def opened(self, file: Input, columns: Columns) -> tuple[IO[bytes], Header | None]:
+        """The stream of a file, somewhere in it, and the header of a table."""
+        if (file, columns) != self.read:
             self.forget()
             self.stream = self.close.enter_context(unpacked(file.name))
-            self.file = file
-        return self.stream
+            self.header = header_in(file, self.stream, columns)[0]
+            self.read = file, columns
+        return self.stream, self.header
 
 
 _LAST = _Last()

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
 from hyperspan.bulk.folder import Folder
-from hyperspan.bulk.inputs import Input
+from hyperspan.bulk.inputs import Input, first_line
 from hyperspan.bulk.job import Job, hash_of
 from hyperspan.bulk.shards import DOCUMENTS, PROGRESS, REJECTED, JobSettings
 from hyperspan.bulk.workers import Engine, run_shards
@@ -136,5 +136,4 @@ def _reason(error: HyperspanError | OSError, output: Folder) -> str:
     if isinstance(error, HyperspanError):
         return str(error)
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    said = (error.strerror or str(error) or type(error).__name__).partition("\n")[0].removesuffix(".")
-    return f"{output.name} cannot be written ({said}){': make room' if full else ''}"
+    return f"{output.name} cannot be written ({first_line(error)}){': make room' if full else ''}"

@@ -63,7 +63,7 @@ class Pool:
         """Whether a candidate of this score and length may be good enough."""
         if self.budget_words is not None and words > self.budget_words:
             return False
-        return not self._is_full or score >= self._worst_first[0][0]
+        return self._fullness < 1 or score >= self._worst_first[0][0]
 
     def offer(self, candidate: Suggestion) -> None:
         """Add a candidate if it is good enough and no near duplicate of a better one."""
@@ -84,7 +84,8 @@ class Pool:
     def chosen(self) -> Iterator[Suggestion]:
         """The requested number of best candidates, best first. One that exceeds the rest of the budget is skipped."""
         words = taken = 0
-        for candidate in self._best_first():
+        best_first = (-negative for _, negative in sorted(self._worst_first, reverse=True))
+        for candidate in (self._kept[number] for number in best_first if number in self._kept):
             if self.budget_words is not None and words + candidate.words > self.budget_words:
                 continue
             words, taken = words + candidate.words, taken + 1
@@ -92,16 +93,11 @@ class Pool:
             if taken == self.count:
                 return
 
-    def _best_first(self) -> Iterator[Suggestion]:
-        for _, negative in sorted(self._worst_first, reverse=True):
-            if -negative in self._kept:
-                yield self._kept[-negative]
-
     @property
-    def _is_full(self) -> bool:
-        return (self.count is not None and len(self._kept) >= KEPT * self.count) or (
-            self.budget_words is not None and self._words >= KEPT * self.budget_words
-        )
+    def _fullness(self) -> float:
+        """1 for as many candidates or words as are kept."""
+        by_count = 0.0 if self.count is None else len(self._kept) / (KEPT * self.count)
+        return max(by_count, 0.0 if self.budget_words is None else self._words / (KEPT * self.budget_words))
 
     def _remove(self, number: int) -> None:
         self._words -= self._kept.pop(number).words
@@ -109,9 +105,7 @@ class Pool:
 
     def _trim(self) -> None:
         """Remove the worst candidates while there are too many."""
-        while (self.count is not None and len(self._kept) > KEPT * self.count) or (
-            self.budget_words is not None and self._words > KEPT * self.budget_words
-        ):
+        while self._fullness > 1:
             number = -heapq.heappop(self._worst_first)[1]
             if number in self._kept:
                 self._remove(number)

@@ -207,13 +207,10 @@ class LabellingSession:
                 self._redrafts += 1
             case "queue":
                 self.order = list(event["items"])
-                self.check_order()
+                for item in self.order:
+                    self.check_item(item)
             case other:
                 raise ValueError(f"an unknown event {other!r}")
-
-    def check_order(self) -> None:
-        for item in self.order:
-            self.check_item(item)
 
     def _touch(self, item: str) -> None:
         self._events[item] = self._events.get(item, 0) + 1

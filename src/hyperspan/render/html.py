@@ -20,7 +20,7 @@ from hyperspan.render.bars import bars_of, clean, excerpt, left_out, padding, pr
 from hyperspan.render.layout import Colours, spaced_text, words_of
 from hyperspan.render.style import style_sheet
 from hyperspan.runtime.options import ANY_LABEL, DEFAULT_THRESHOLD
-from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence, SentenceAlternatives
+from hyperspan.types import Document, Mention, Sentence, SentenceAlternatives, longest_first
 
 THIN_NOTE = "Thin bars are mentions without room for a label. The table lists them."
 
@@ -107,7 +107,7 @@ def _table(text: str, mentions: Collection[Mention]) -> Iterator[str]:
     count = f"{len(mentions):,} mention{'s' if len(mentions) > 1 else ''}"
     yield f"<details><summary>{count}</summary><table><thead><tr>"
     yield '<th scope="col">Mention<th scope="col">Label<th scope="col">Probability<th scope="col">Characters</thead><tbody>'
-    for mention in sorted(mentions, key=lambda one: (one.start, -one.end, clean(one.label), MENTION_ORDER(one))):
+    for mention in sorted(mentions, key=longest_first):
         places = ", ".join(f"{start}–{end}" for start, end in mention.parts)
         yield f"<tr><td><bdi>{escape(excerpt(mention, text))}</bdi><td>{escape(clean(mention.label))}"
         yield f"<td>{probability(mention) or '–'}<td>{places}"
