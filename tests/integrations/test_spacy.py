@@ -342,7 +342,7 @@ def test_another_model_is_saved_with_its_files(tmp_path: Path) -> None:
     nlp.to_disk(tmp_path / "saved")
     there = tmp_path / "saved" / "hyperspan" / "model"
     assert sorted(file.name for file in there.iterdir()) == [
-        *("README.md", "card.toml", "config.toml", "model.safetensors", "vocabulary.json", "words.txt")
+        *("card.toml", "config.toml", "model.safetensors", "vocabulary.json", "words.txt")
     ]
     assert (there / "model.safetensors").read_bytes() == (PRETRAINED / "litbank" / "model.safetensors").read_bytes()
     shutil.rmtree(tmp_path / "mine")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperspan.errors import EXIT_EXCEPTIONS, DomainWarning, InputError, MissingExtraError
 from hyperspan.integrations.spacy_docs import ALIGNMENTS, SOURCES, align, as_document, parts_of_span, span_group
-from hyperspan.runtime.folders import DEFAULT_MODEL, FILES, bundled_models, folder_of
+from hyperspan.runtime.folders import DEFAULT_MODEL, FILES, bundled_models
 from hyperspan.types import Document
 
 try:
@@ -86,7 +86,6 @@ class Component(Pipe):
         self._given = dict(cfg)
         self._source, self._loading = model, loading
         self._annotator: Annotator | None = None
-        self._stamps: dict[str, tuple[int, int]] = {}
         self._process = os.getpid()
 
     @property
@@ -118,9 +117,8 @@ class Component(Pipe):
         from hyperspan.runtime.loading import load
         from hyperspan.runtime.notes import Notes
 
-        stamps = _stamps(folder_of(source))
         annotator = load(source, **self._loading)
-        self._source, self._annotator, self._stamps, self.notes = source, annotator, stamps, Notes(annotator)
+        self._source, self._annotator, self.notes = source, annotator, Notes(annotator)
         for label in (*annotator.model.labels, *annotator.name_labels):
             self.vocab.strings.add(label)
 
@@ -253,27 +251,16 @@ class Component(Pipe):
         return files if bundled else files | {f"model/{name}": data for name, data in self._model_files().items()}
 
     def _model_files(self) -> dict[str, bytes]:
-        """The files that the model was loaded from; if they have changed or vanished, those of the model in memory."""
-        if _stamps(Path(self._source)) == self._stamps:
-            return _contents(Path(self._source))
-        with tempfile.TemporaryDirectory() as folder:
-            self.annotator.model.save(Path(folder))
-            self.annotator.card.write(Path(folder))
-            return _contents(Path(folder))
+        """The files of the model in memory: those that it was loaded from may have changed or vanished."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            self.annotator.model.save(folder)
+            self.annotator.card.write(folder)
+            return {file.name: file.read_bytes() for file in folder.iterdir()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = (self.vocab, self.name, self._source, self._given, self._loading, self.scorer)
         return _revived, (made, self.to_bytes(), self._process)
-
-
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
-
-
-def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    """Times and sizes of the files of a model, to detect changes."""
-    found = {name: (folder / name).stat() for name in FILES if (folder / name).is_file()}
-    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found.items()}
 
 
 def _revived(made: tuple[Any, ...], state: bytes, process: int) -> Component:
