@@ -281,7 +281,7 @@ def test_schedules(schedule: str, expected: list[float], tmp_path: Path) -> None
         (["--set", "words.vectors=nowhere.npz"], "words.vectors is nowhere.npz"),
         (["--set", "training"], "is not SECTION.KEY=VALUE"),
         (["--device", "tpu9"], "the device 'tpu9' cannot be used"),
-        (["somewhere"], "'somewhere' is one argument too many after"),
+        (["somewhere"], "extra argument(s) (somewhere); see hyperspan train --help"),
     ],
 )
 def test_a_bad_configuration_is_refused(config: Path, tmp_path: Path, given: list[str], message: str) -> None:

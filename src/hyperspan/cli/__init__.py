@@ -50,10 +50,6 @@ COMMANDS = {
 Each is a function in the module of the same name; of a group each command is."""
 GROUPS = {"model": ("calibrate", "compact", "profile", "weights")}
 """Commands that are groups of commands."""
-_SETTINGS: dict[str, dict[str, Any]] = {
-    # train reports extra arguments with its own message.
-    "train": {"allow_extra_args": True},
-}
 OPENMP_SPINS = 10_000
 """How often a thread of torch's OpenMP polls for work before it sleeps: about a quarter of a millisecond.
 
@@ -73,7 +69,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
                 _add(group, name, inner)
             app.add_typer(group, name=name, rich_help_panel=panel)
         else:
-            _add(app, name, name, rich_help_panel=panel, context_settings=_SETTINGS.get(name))
+            _add(app, name, name, rich_help_panel=panel)
     app.callback()(common)
     return app
 

@@ -127,7 +127,7 @@ def calibrate(
     _write_calibrated(found, source, target)
     replace(card, guarantees={} if given is None else given.to_table()).write(target)
     used = f"{', '.join(Path(path).name for path in data)} ({counted(mentions, 'mention')})"
-    _write_readme(source, target, fit, used)
+    _write_readme(source, target, used)
     _show_calibration(found, fit, given, reporting)
     if mentions < FEW:
         say(
@@ -178,20 +178,11 @@ def _write_calibrated(model: Recognizer, source: Path, target: Path) -> None:
     say(f"wrote {target}")
 
 
-def _write_readme(source: Path, target: Path, fit: CalibrationFit | None, dev: str) -> None:
-    """Write the new results into the calibration section of the model's README.md."""
+def _write_readme(source: Path, target: Path, dev: str) -> None:
+    """Say in the calibration section of the model's README.md what its probabilities were calibrated on."""
     if not (source / README).is_file():
         return
-    text = f"`hyperspan model calibrate` chose one temperature on {dev}."
-    if fit is not None:
-        chosen = (
-            "a temperature and a bias for each label" if fit.by_type else "one temperature and one bias for all labels"
-        )
-        text = (
-            f"`hyperspan model calibrate` chose {chosen} on {dev}. Expected calibration error there, over the "
-            f"mentions that it finds: {fit.before.ece:.3f} with one temperature, {fit.after.ece:.3f} calibrated, {fit.held_out.ece:.3f} "
-            "held out (docs/how-to/evaluate.md). Other figures of calibration in this file are older."
-        )
+    text = f"Calibrated by `hyperspan model calibrate` on {dev}. Other figures of calibration in this file are older."
     readme = (source / README).read_text(encoding="utf-8", errors="replace")
     with Target(str(target / README), force=True).open() as file:
         file.write(with_section(readme, "Calibration", text))

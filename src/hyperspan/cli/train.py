@@ -12,14 +12,13 @@ from rich.console import Console
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import TrainingGroup, output_option
 from hyperspan.cli.output import say
-from hyperspan.errors import InputError, require_torch
+from hyperspan.errors import require_torch
 
 if TYPE_CHECKING:
     from hyperspan.training.run import TrainingResult
 
 
 def train(
-    context: typer.Context,
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A TOML file.")],
     output: Annotated[
         Path | None, output_option("The folder for the model. Default: runs/NAME for NAME.toml.", "FOLDER")
@@ -41,10 +40,6 @@ def train(
 
     Example: hyperspan train mine.toml --set training.seed=3
     """
-    if context.args:
-        raise InputError(
-            f"{context.args[0]!r} is one argument too many after {config}; name the folder for the model with --output"
-        )
     check_no_model("train {data} --start {model}", [config], "mine.toml")
     settings = training.config(config)
     folder = output or Path("runs") / Path(config).stem
