@@ -8,6 +8,7 @@ session continues with its model; after a failure, with a message.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ from hyperspan.kernels.threads import cpu_count
 from hyperspan.labelling.decisions import DONE
 from hyperspan.labelling.output import labelled_document
 from hyperspan.labelling.session import LabellingSession
+from hyperspan.plugins import imported
 from hyperspan.runtime.folders import folder_of
 from hyperspan.toml import to_toml
 from hyperspan.types import Document
@@ -38,6 +40,7 @@ HELD_OUT = 5
 STATE = "rounds.json"
 """The file of the state of all rounds, beside their models."""
 ENDING_SECONDS = 5.0
+NICENESS = 10
 
 
 @frozen
@@ -209,7 +212,7 @@ class TrainingRounds:
 
     def _train(self, config: Path, folder: Path) -> str | None:
         """Train; return None on success, else an error message."""
-        command = [sys.executable, "-m", "hyperspan.cli.background", "train", str(config), "--output", str(folder)]
+        command = [sys.executable, "-m", "hyperspan.labelling.rounds", "train", str(config), "--output", str(folder)]
         command += ["--device", "cpu", "--threads", str(max(1, cpu_count() - 1))]
         command += [part for given in self.settings.overrides for part in ("--set", given)]
         log = config.with_suffix(".log")
@@ -230,6 +233,21 @@ def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )
+
+
+def _main() -> None:
+    """Run a command at low priority, in the process of a round."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    imported("hyperspan.cli:main")()
+
+
+def _end_with_parent() -> None:
+    """Exit when standard input closes, which is a pipe from the parent: when it has ended, for any reason."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 def split_labelled(session: LabellingSession, *, hold_out: bool) -> tuple[list[Document], list[Document]]:
@@ -254,3 +272,7 @@ def _config(train: Sequence[str], dev: Sequence[str], start: str, max_width: int
         lines.append(f"{key} = [{', '.join(f'{{path = {to_toml(name)}}}' for name in names)}]")
     lines += ["", "[model]", f"max_width = {to_toml(max_width)}", "", "[training]", f"start = {to_toml(start)}"]
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    _main()
