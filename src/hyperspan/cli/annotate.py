@@ -17,6 +17,7 @@ import typer
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import (
     FormattingGroup,
+    GivenTexts,
     ModelGroup,
     OutputGroup,
     SelectionGroup,
@@ -38,14 +39,7 @@ from hyperspan.types import Document, Mention
 
 
 def annotate(
-    given: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TEXT|FILE|-]...",
-            help="A text, files, folders of .txt files, or - for standard input. Default: standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    given: GivenTexts = None,
     require: Annotated[
         list[str] | None,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hyperspan.cli.evaluate import check_error_file, write_error_file
-from hyperspan.cli.options import Force, ReadingGroup, ReportingGroup, Seed
+from hyperspan.cli.options import ErrorsFile, Force, ReadingGroup, ReportingGroup, Seed
 from hyperspan.cli.output import say
 from hyperspan.errors import InputError
 from hyperspan.runtime.folders import is_model
@@ -25,10 +25,7 @@ def compare(
             "--gold", "-g", metavar="FILE", help="The gold corpus, to compare systems. Without it: two annotators."
         ),
     ] = None,
-    errors: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Also write the errors of both systems: a page (.html) or records (.jsonl)."),
-    ] = None,
+    errors: ErrorsFile = None,
     samples: Annotated[int, typer.Option(min=1, help="Resampling rounds of each test.")] = 10_000,
     seed: Seed = 0,
     force: Force = False,

@@ -12,6 +12,7 @@ import typer
 
 from hyperspan.cli.guesses import check_no_model
 from hyperspan.cli.options import (
+    ErrorsFile,
     Force,
     InferenceGroup,
     ReadingGroup,
@@ -56,13 +57,7 @@ def evaluate(
     output: Annotated[
         str | None, output_option("Also write the predictions, in the format of the file name.", "FILE")
     ] = None,
-    errors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write every error with its kind and probability: a page (.html) or records (.jsonl).",
-        ),
-    ] = None,
+    errors: ErrorsFile = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Also draw a calibration plot, as PNG.")] = None,
     verbose: Annotated[
         bool,

@@ -33,8 +33,24 @@ if TYPE_CHECKING:
     from hyperspan.runtime.guarantees import Promise
 
 
-# -- options that experiments have too ---------------------------------------------------------------------------------
+# -- options that several commands have, some of experiments too -------------------------------------------------------
 
+GivenTexts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TEXT|FILE|-]...",
+        help="A text, files, folders of .txt files, or - for standard input. Default: standard input.",
+        show_default=False,
+    ),
+]
+ErrorsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--errors",
+        metavar="FILE",
+        help="Also write every error with its kind and probability: a page (.html) or records (.jsonl).",
+    ),
+]
 ModelName = Annotated[
     str, typer.Option("--model", "-m", help="A bundled model (see hyperspan info), or the folder of a model.")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from hyperspan.cli.guesses import check_no_model, check_not_one_word
-from hyperspan.cli.options import ModelGroup, OutputGroup, TextsGroup
+from hyperspan.cli.options import GivenTexts, ModelGroup, OutputGroup, TextsGroup
 from hyperspan.cli.output import counting, say
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import read_corpus, write_corpus
@@ -18,14 +18,7 @@ from hyperspan.types import Sentence
 
 
 def suggest(
-    given: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TEXT|FILE|-]...",
-            help="The texts to choose from: any input of hyperspan annotate. Default: standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    given: GivenTexts = None,
     count: Annotated[
         int | None,
         typer.Option(
