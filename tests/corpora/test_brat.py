@@ -12,12 +12,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence, write_corpus
 from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
-from hyperspan.corpora.documents import PARTS_JOINED, document_of, trimmed
+from hyperspan.corpora.documents import PARTS_JOINED, document_of
 from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source, sources_in
 from hyperspan.errors import CorpusError, OutputExistsError
@@ -270,42 +268,6 @@ def test_documents_of_sentences_are_written_by_characters(tmp_path: Path) -> Non
     assert problems.notes == {"mention annotated twice, written once": 1}
     with pytest.raises(OutputExistsError):
         write_brat([document], Target(str(tmp_path / "out")), Losses(), Problems())
-
-
-TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
-
-
-@st.composite
-def documents_with_mentions(draw: st.DrawFn) -> Document:
-    """Nested, crossing, discontinuous, several on one span, with ids or without."""
-    text = draw(TEXTS)
-    mentions = []
-    for _ in range(draw(st.integers(0, 8))):
-        cuts = sorted(draw(st.sets(st.integers(0, len(text)), min_size=2, max_size=6)))
-        fragments = tuple(zip(cuts[::2], cuts[1::2], strict=False))
-        label = draw(st.sampled_from(["PER", "GPE:Nation", "Größe", "1"]))
-        identifier = draw(st.sampled_from(["", "", "T1", "T2", "T9", "Tx", "E1", "T 1", "T"]))
-        start, end = cuts[0], cuts[-1 if len(cuts) % 2 == 0 else -2]
-        mentions.append(Mention(start, end, label, fragments if len(fragments) > 1 else (), id=identifier))
-    return Document(text, trimmed(mentions, text, Problems()), id=draw(TEXTS))
-
-
-@given(documents=st.lists(documents_with_mentions(), max_size=2))
-def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, documents: list[Document]) -> None:
-    folder = tmp_path_factory.mktemp("brat")
-    losses = write_corpus(documents, folder / "out", "brat")
-    assert losses.written == sum(len(document.mentions) for document in documents) and not losses.lost
-    sources = sources_in(folder / "out", (".ann",)) if documents else []
-    problems = Problems()
-    again = [document for source in sources for document in read_brat(source, problems)]
-    assert sorted((d.text, sorted(d.mentions)) for d in again) == sorted(
-        (d.text, sorted(d.mentions)) for d in documents
-    )
-    assert not problems.notes
-    if documents:
-        write_brat(again, Target(str(folder / "again")), Losses(), Problems())
-        for file in (folder / "out").iterdir():
-            assert (folder / "again" / file.name).read_bytes() == file.read_bytes()
 
 
 @pytest.mark.parametrize("most", [5, ALL])

@@ -31,6 +31,7 @@ from hyperspan.corpora import (
     read_corpus,
     write_corpus,
 )
+from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.formats import held
 from hyperspan.corpora.outputs import FOLDERS, choose_output
 from hyperspan.corpora.overlaps import places
@@ -141,6 +142,37 @@ def test_mentions_that_a_format_holds_survive(name: str, data: st.DataObject, tm
     for file in tmp_path.rglob("*"):
         if file.is_file():
             file.unlink()
+
+
+@st.composite
+def texts_with_mentions(draw: st.DrawFn, discontinuous: bool) -> Document:
+    """Any characters, with mentions nested, crossing and in several parts, with ids or without."""
+    text, found = draw(st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)), []
+    for _ in range(draw(st.integers(0, 8))):
+        cuts = sorted(draw(st.sets(st.integers(0, len(text)), min_size=2, max_size=6 if discontinuous else 2)))
+        parts = list(zip(cuts[::2], cuts[1::2], strict=False))
+        label, name = draw(st.sampled_from(["PER", "GPE:Nation", "Größe"])), draw(st.sampled_from(["", "T1", "T 1"]))
+        found.append(Mention(parts[0][0], parts[-1][1], label, parts if len(parts) > 1 else (), id=name))
+    return Document(text, trimmed(found, text, Problems()), id=draw(st.sampled_from(["", "7", "a/b", "é\n"])))
+
+
+@formats(name for name in BOTH_WAYS if not FORMATS[name].needs_sentences)
+@given(data=st.data())
+def test_texts_of_any_characters_survive(
+    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """And what was read is written as it was."""
+    folder = tmp_path_factory.mktemp(name)
+    documents = data.draw(st.lists(texts_with_mentions(FORMATS[name].discontinuous), min_size=1, max_size=3))
+    target, problems = target_of(name, folder), Problems()
+    assert not write_corpus(documents, target, name).lost
+    again = list(read_corpus(target, name, problems))
+    assert contents(again) == contents(documents) and not problems.notes
+    if name not in FOLDERS:
+        assert [document.id for document in again] == [document.id for document in documents]
+    write_corpus(again, once_more := folder / f"again{target.suffix}", name)
+    for file in target.iterdir() if target.is_dir() else [target]:
+        assert (once_more / file.name if target.is_dir() else once_more).read_bytes() == file.read_bytes()
 
 
 @formats(name for name in BOTH_WAYS if not FORMATS[name].needs_sentences)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import io
 import json
@@ -15,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperspan import Document, Mention, Sentence
-from hyperspan.corpora import FORMATS, json_values, jsonl, write_corpus
+from hyperspan.corpora import FORMATS, json_values, write_corpus
 from hyperspan.corpora.documents import document_of, trimmed
 from hyperspan.corpora.json_records import NO_PROBABILITY
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.source import Problems, Source
-from hyperspan.errors import CorpusError, HyperspanError, InputError, LossError
+from hyperspan.errors import CorpusError, InputError, LossError
 from tests.fuzz.samples import JSON as SAMPLES
-from tests.support.data import data_path, places_in
+from tests.support.data import data_path
 from tests.support.formats import everything, read, written
 
 characters = st.characters(exclude_categories=["Cs"])
@@ -81,13 +79,6 @@ def free(draw: st.DrawFn) -> Document:
     return Document(text, found, sentences, draw(st.text(characters)), metadata)
 
 
-@st.composite
-def plain(draw: st.DrawFn, alphabet: Any = characters, discontinuous: bool = False) -> Document:
-    text = draw(st.text(alphabet, max_size=20))
-    found = draw(st.lists(mentions(len(text), discontinuous), max_size=4)) if text else []
-    return Document(text, trimmed(found, text, Problems()), id=draw(st.sampled_from(["", "7", "a/b"])))
-
-
 @given(documents=st.lists(free(), max_size=3))
 def test_jsonl_keeps_everything(documents: list[Document]) -> None:
     data = written("jsonl", documents)
@@ -104,30 +95,6 @@ def test_jsonl_is_laid_out_as_documented() -> None:
         '"label": "FAC", "text": "the zoo", "probability": 0.5}], "sentences": [{"tokens": [[0, 3], [4, 7]], '
         '"mentions": [{"start": 0, "end": 2, "label": "FAC", "probability": 0.5}]}], "metadata": {"a": 1}}\n'
     )
-
-
-@pytest.mark.parametrize("name", ["doccano", "label-studio"])
-@given(data=st.data())
-def test_text_formats_round_trip(name: str, data: st.DataObject) -> None:
-    documents = data.draw(st.lists(plain(discontinuous=name == "label-studio"), max_size=3))
-    text = written(name, documents)
-    again = read(name, text)
-    assert [(d.id, d.text, d.mentions) for d in again] == [(d.id, d.text, d.mentions) for d in documents]
-    assert written(name, again) == text
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-@given(document=plain("ab.é🦁", discontinuous=True))
-def test_plain_text_can_be_written_everywhere(name: str, document: Document) -> None:
-    """Or is refused with the number of mentions that the format cannot hold."""
-    broken = sum(len(mention.fragments) > 1 for mention in document.mentions)
-    losses = Losses("outermost")
-    again = read(name, written(name, [document], losses))
-    if name not in {"jsonl", "w2ner", "label-studio"} and broken:
-        assert losses.lost["discontinuous"] == broken
-        with pytest.raises(LossError, match=f"cannot hold {broken} of {len(document.mentions)} mentions"):
-            written(name, [document])
-    assert sum(len(d.mentions) for d in again) == losses.written == len(document.mentions) - sum(losses.lost.values())
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -632,50 +599,6 @@ def test_nan_is_read_as_null() -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- fuzz
-
-
-ODD: list[Any] = [
-    None,
-    True,
-    1.5,
-    -1,
-    10**30,
-    "",
-    "x",
-    "\U0001f981",
-    [],
-    {},
-    [[1]],
-    {"start": 0},
-    [0, 1, "X"],
-    float("inf"),
-]
-
-
-def read_carelessly(name: str, data: bytes) -> None:
-    for on_error in ("raise", "skip"):
-        try:
-            for document in read(name, data, Problems(on_error)):
-                json.dumps(jsonl.document_record(document))
-        except HyperspanError as error:
-            assert str(error).startswith("made")  # noqa: PT017
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_every_value_may_be_of_a_wrong_kind(name: str) -> None:
-    text = SAMPLES[name]
-    values = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
-    for path in list(places_in(values)):
-        for odd in ODD:
-            made = copy.deepcopy(values)
-            inner = made
-            for key in path[:-1]:
-                inner = inner[key]
-            inner[path[-1]] = odd
-            read_carelessly(name, json.dumps(made).encode())
-            if not isinstance(path[-1], int):
-                del inner[path[-1]]
-                read_carelessly(name, "\n".join(map(json.dumps, made)).encode())
 
 
 @pytest.mark.parametrize("name", ["w2ner", "cnn-ner", "gliner"])

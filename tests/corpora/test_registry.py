@@ -17,14 +17,13 @@ from hyperspan.corpora import (
     Problems,
     Source,
     detect,
-    document_of,
     read_corpus,
     statistics,
     write_corpus,
 )
 from hyperspan.corpora.documents import INSIDE_TOKENS, by_characters, with_sentences
 from hyperspan.corpora.formats import format_for
-from hyperspan.errors import HyperspanError, InputError, LossError
+from hyperspan.errors import HyperspanError, InputError
 from hyperspan.text.sentences import MOST_TOKENS
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import data_path
@@ -51,19 +50,6 @@ def test_the_page_on_formats_says_what_each_holds() -> None:
         name: ["✓" if entry.reads else "–", "✓" if entry.write else "–", overlap[entry.holds]]
         for name, entry in FORMATS.built_in.items()
     }
-
-
-def test_a_flat_format_refuses_nesting_and_says_how_much(tmp_path: Path) -> None:
-    nested = document_of(
-        [Sentence(["a", "b", "c"], [Mention(0, 3, "X"), Mention(1, 2, "Y")]), Sentence(["d"], [Mention(0, 1, "X")])]
-    )
-    with pytest.raises(LossError, match="conll2003 cannot hold 1 of 3 mentions"):
-        write_corpus([nested], tmp_path / "flat.conll", "conll2003")
-    assert list(tmp_path.iterdir()) == []
-    for lossy, kept in (("outermost", Mention(0, 3, "X")), ("innermost", Mention(1, 2, "Y"))):
-        losses = write_corpus([nested], tmp_path / "flat.conll", "conll2003", lossy=lossy, force=True)  # type: ignore[arg-type]
-        (document,) = read_corpus(tmp_path / "flat.conll", "conll2003")
-        assert document.sentences[0].mentions == {kept} and losses.lost == {"overlapping another": 1}
 
 
 def test_files_that_belong_to_others_are_not_left_out(tmp_path: Path) -> None:
