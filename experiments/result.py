@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,15 +13,12 @@ import numpy as np
 from experiments.rows import Row
 from hyperspan.errors import InputError
 from hyperspan.evaluation.intervals import Counts
-from hyperspan.evaluation.scores import Score
 from hyperspan.files import Target
 from hyperspan.training.events import read_log
 
 RESULT, PREDICTIONS, MODEL = "result.json", "predictions.jsonl", "model"
 """The files of a row and seed: the figures, the predictions on test, and the folder of the run."""
 COUNTED = ("right", "predicted", "gold")
-LARGEST = 10**12
-"""No number of a result is larger."""
 
 
 @dataclass(frozen=True)
@@ -98,41 +94,12 @@ class Result:
         try:
             given = json.loads(text)
             counts = {"counts": _counts(given["counts"]), "discontinuous": _counts(given.get("discontinuous"))}
-            found = cls(**{**given, **counts})
-            found._check()
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            return cls(**{**given, **counts})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{source} is not a result of experiments ({type(error).__name__}: {error}); remove it to train that row "
                 "again, or restore it, if it is of the repository, with git checkout"
             ) from None
-        return found
-
-    def _check(self) -> None:
-        """Raise an error unless everything that the tables need is there."""
-        for name in ("row", "data", "device", "machine", "version"):
-            if not isinstance(vars(self)[name], str):
-                raise ValueError(f"{name} is no text")
-        for name in ("seed", "best_epoch", "epochs", "parameters"):
-            _check_number(vars(self)[name], name, int)
-        for taken in (self.seconds, self.cpu_seconds or 0):
-            _check_number(taken, "seconds")
-        for section, table in self.config.items():
-            for key, value in table.items():
-                _check_setting(value, f"{section}.{key}")
-        reports = [report for report in (self.dev, self.test) if report is not None]
-        for report in reports:
-            _check_report(report, whole=self.counts is not None)
-        if not reports:
-            raise ValueError("neither dev nor test is scored")
-        if self.counts is None:
-            return
-        if not self.counts.size or self.counts.min() < 0 or self.counts.max() > LARGEST:
-            raise ValueError("counts are missing, negative or too large")
-        right, predicted, gold = self.counts.sum(0).tolist()
-        if (self.counts[:, :1] > self.counts).any() or not math.isclose(
-            Score(right, predicted, gold).f1, self.f1, abs_tol=1e-6
-        ):
-            raise ValueError(f"F1 is {self.f1}, but the counts say otherwise")
 
     @classmethod
     def read(cls, path: Path) -> Result:
@@ -150,36 +117,6 @@ def _columns(counts: Counts | None) -> dict[str, str] | None:
 def _counts(given: Mapping[str, str] | None) -> Counts | None:
     """The counts that :func:`_columns` wrote."""
     return None if given is None else np.array([given[name].split() for name in COUNTED], dtype=np.int64).T
-
-
-def _check_number(
-    value: object, name: str, kind: type[int] | tuple[type, ...] = (int, float), most: int = LARGEST
-) -> None:
-    """Raise an error for another type, and for what is negative, too large or not a number."""
-    if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value <= most:  # type: ignore[operator]
-        raise ValueError(f"{name} is {str(value)[:20]}")
-
-
-def _check_setting(value: object, name: str) -> None:
-    """Raise an error for what no setting is."""
-    if isinstance(value, list):
-        for entry in value:
-            _check_setting(entry, name)
-    elif not isinstance(value, str | int | float | None):
-        raise ValueError(f"{name} is {str(value)[:20]}")
-
-
-def _check_report(report: Mapping[str, Any], whole: bool) -> None:
-    """Raise an error unless a report has what the tables need; one that is not whole has scores alone."""
-    for part in ("micro", "overlapping", "non_overlapping") if whole else ("micro",):
-        for measure in ("precision", "recall", "f1"):
-            _check_number(report[part][measure], f"{part} {measure}", most=1)
-    if not whole:
-        return
-    for width, group in report["by_width"].items():
-        for name in ("correct", "predicted", "gold"):
-            _check_number(group[name], f"{name} of {width} words", int)
-    _check_number(report["words_per_second"], "words_per_second")
 
 
 def folder_of(output: Path, data: str, row: Row, seed: int) -> Path:
