@@ -66,17 +66,13 @@ def chunks(sentences: Sequence[Sentence]) -> dict[str, Any]:
     return {"chunks": [["B-NP"] * len(sentence) for sentence in sentences]}
 
 
-def source(_: Sequence[Sentence]) -> dict[str, Any]:
-    return {"source": "http://example.org/\t[2020-02-02]"}
-
-
 SUBJECTS = [
     Subject("w2ner", options={"lines": (False, True)}, numbered=False),
     Subject("cnn-ner", keeps=keeps("id"), numbered=False),
     Subject("cnn-ner", options={"style": ("spert",)}, numbered=False),
     Subject("gliner", options={"lines": (False, True)}, numbered=False),
     Subject("columns", options={**SCHEMES, "first_layer": ("outermost", "innermost")}, **COLUMNS),
-    Subject("columns", options={"pos": (True,)}, keeps=keeps("tags"), about=source, **COLUMNS),
+    Subject("columns", options={"pos": (True,)}, keeps=keeps("tags"), **COLUMNS),
     Subject("conll2003", options=SCHEMES, keeps=keeps("tags"), **COLUMNS),
     Subject("conll2003", options=SCHEMES, keeps=keeps("tags"), about=chunks, **COLUMNS),
     Subject("four-lines", WORD, labels=WITHOUT_PREFIX, keeps=keeps("head"), most_sentences=1),

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
@@ -239,29 +239,22 @@ def write_columns(
     scheme: Scheme = "IOB2",
     layers: int | None = None,
     first_layer: Lossy = "outermost",
-    numbered: bool | None = None,
     pos: bool = False,
 ) -> None:
     """Write tab-separated columns with as many layers of tags as the mentions need, or exactly `layers`.
 
     The first layer holds the outermost mentions, as in GermEval, or the innermost, as in LitBank and the layered GENIA.
-    `numbered` writes the layout of GermEval's official files, which name a document's ``metadata["source"]``; by
-    default it is used if the first document has a source. With `pos` the part of speech follows each token.
+    With `pos` the part of speech follows each token.
     """
     if layers is not None and layers < 1:
         raise InputError(f"{layers} layers cannot hold a mention; give 1 or more, or none for as many as are needed")
-    coming = iter(documents)
-    first = list(islice(coming, 1))
-    number = bool(first) and source_of(first[0]) is not None if numbered is None else numbered
 
     def leading(document: Document, index: int) -> list[Sequence[str]]:
         sentence = document.sentences[index]
-        numbers = [[str(position) for position in range(1, len(sentence) + 1)]] if number else []
-        return [*numbers, sentence.tokens, *([sentence.tags or [NOTHING] * len(sentence)] if pos else [])]
+        return [sentence.tokens, *([sentence.tags or [NOTHING] * len(sentence)] if pos else [])]
 
     inner = first_layer == "innermost"
-    writer = ColumnWriter(losses, problems, scheme, layers, leading, innermost_first=inner, sources=number)
-    writer.write(chain(first, coming), target)
+    ColumnWriter(losses, problems, scheme, layers, leading, innermost_first=inner).write(documents, target)
 
 
 def write_conll2003(
@@ -435,7 +428,6 @@ class ColumnWriter:
     leading: Callable[[Document, int], list[Sequence[str]]]
     """The columns before the tags, given a document and the index of a sentence."""
     innermost_first: bool = False
-    sources: bool = False
     separator: str = "\t"
     leading_width: int = field(default=1, init=False)
     widest: int = field(default=1, init=False)
@@ -458,7 +450,6 @@ class ColumnWriter:
         if len(filled) < len(document.sentences):
             self.problems.note("empty sentences left out", len(document.sentences) - len(filled))
         self.several_sentences |= len(filled) != 1
-        source = source_of(document) if self.sources else None
         for index in filled:
             leading = self.leading(document, index)
             self.leading_width = len(leading)
@@ -467,7 +458,7 @@ class ColumnWriter:
             text = "".join(["\t".join(row) + "\n" for row in rows])
             if " " in text:
                 self.separator = "\t"
-            spool.write(f"\n#\t{source}\t\n{text}" if source is not None and index == filled[0] else f"\n{text}")
+            spool.write(f"\n{text}")
 
     def copy(self, spool: Iterable[str], out: IO[str]) -> None:
         """Copy the spooled lines with all layers; with document separators if a document has several sentences."""
@@ -480,8 +471,7 @@ class ColumnWriter:
             elif line != f"{DOCUMENT}\n" or self.several_sentences:
                 if line == f"{DOCUMENT}\n":
                     line = begins
-                if not (self.sources and line[0] == "#"):  # with sources, tokens follow a number
-                    line = line[:-1] + "\tO" * (width - 1 - line.count("\t")) + "\n"
+                line = line[:-1] + "\tO" * (width - 1 - line.count("\t")) + "\n"
                 out.write(("\n" if separate else "") + line.replace("\t", self.separator))
                 separate, anything = False, True
 
@@ -509,11 +499,6 @@ class ColumnWriter:
             return text
         self.problems.note("tokens or tags that are empty or hold a tab or newline written with _ in its place")
         return text.replace("\t", "_").replace("\n", "_") or "_"
-
-
-def source_of(document: Document) -> str | None:
-    source = document.metadata.get("source")
-    return source if isinstance(source, str) and "\n" not in source else None
 
 
 def chunks_of(document: Document, index: int) -> Sequence[str]:

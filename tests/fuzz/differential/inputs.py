@@ -69,7 +69,6 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = {
             "scheme": ("IOB1", "IOB2", "BIOES", "BILOU"),
             "layers": (1, 2, 5, 0),
             "first_layer": ("outermost", "innermost"),
-            "numbered": (True, False),
             "pos": (True, False),
         },
         "w2ner": {"lines": (True, False)},
