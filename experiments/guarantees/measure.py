@@ -21,9 +21,8 @@ from experiments.guarantees import CORPORA
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import InputError
 from hyperspan.evaluation.alignment import Aligned
-from hyperspan.evaluation.gold_names import gold_asked_for
 from hyperspan.evaluation.guarantees import judged_mentions, kept_promises
-from hyperspan.evaluation.models import candidates_of
+from hyperspan.evaluation.models import candidates_of, gold_asked_for
 from hyperspan.files import Target
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.guarantees import Measure

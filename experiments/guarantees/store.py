@@ -20,8 +20,8 @@ from experiments.guarantees import CORPORA
 from hyperspan.config import CorpusConfig
 from hyperspan.corpora import read_corpus
 from hyperspan.errors import InputError
-from hyperspan.evaluation.gold_names import gold_asked_for
 from hyperspan.evaluation.guarantees import measure_guarantees, summary
+from hyperspan.evaluation.models import gold_asked_for
 from hyperspan.files import Target
 from hyperspan.nn import load_model
 from hyperspan.nn.recognizer import Recognizer

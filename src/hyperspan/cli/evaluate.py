@@ -208,9 +208,8 @@ def _score_model(
     reading: ReadingGroup,
 ) -> EvaluationTask:
     from hyperspan.evaluation import evaluate_model
-    from hyperspan.evaluation.gold_names import gold_asked_for, without_pronouns
     from hyperspan.evaluation.guarantees import kept_promises
-    from hyperspan.evaluation.models import model_errors
+    from hyperspan.evaluation.models import gold_asked_for, model_errors, without_pronouns
     from hyperspan.runtime.options import check_marks_names
 
     if selection.names:

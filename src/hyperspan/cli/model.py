@@ -139,8 +139,8 @@ def calibrate(
 
 def _measured(annotator: Annotator, data: Sequence[str], reading: ReadingGroup) -> Guarantees:
     """What a model can promise by these corpora."""
-    from hyperspan.evaluation.gold_names import gold_asked_for
     from hyperspan.evaluation.guarantees import measure_guarantees
+    from hyperspan.evaluation.models import gold_asked_for
 
     documents = [document for name in data for document in reading.documents(name)]
     gold = gold_asked_for(documents, annotator.model.names)

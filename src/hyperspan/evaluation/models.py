@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from attrs import evolve
 
@@ -22,11 +23,12 @@ from hyperspan.evaluation.error_kinds import ModelLimits
 from hyperspan.evaluation.errors import ErrorReport, SentenceProbabilities, error_report
 from hyperspan.evaluation.scores import Report, evaluate
 from hyperspan.evaluation.set_probabilities import set_probabilities
+from hyperspan.runtime.decoding import is_pronoun
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions, Threshold
 from hyperspan.text.sentences import texts, with_context
 from hyperspan.text.tokens import WORDS, Tokenizer
-from hyperspan.types import AnnotationScope, Document, Mention, Sentence, Span
+from hyperspan.types import ANY_LABEL, AnnotationScope, Document, Mention, Sentence, Span
 
 if TYPE_CHECKING:
     from hyperspan.runtime.annotator import Annotator
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 CANDIDATE_THRESHOLD = 0.01
 """Calibration is measured on the mentions with at least this probability."""
+_WORD = re.compile(r"['’]s?$|['’]?\w+(?:['’](?!s?$)\w+)*|\S")
+"""A word or a possessive ending."""
+_Annotated = TypeVar("_Annotated", Document, Sentence)
 
 
 class SentenceRecognizer(Protocol):
@@ -324,3 +329,69 @@ def _moved_scope(scope: AnnotationScope, given: Sequence[Span], offsets: Sequenc
         return scope
     regions = [contained(covered(region, given), offsets) for region in scope.regions]
     return AnnotationScope(scope.types, [(start, end) for start, end in regions if start < end])
+
+
+# -- the gold mentions that a model is asked for: names alone, or all but pronouns -------------------------------------
+
+
+def gold_asked_for(gold: Sequence[Document], names: Mapping[str, str], *, only_names: bool = False) -> list[Document]:
+    """Return gold documents with the labels that a model reports; `names` is `model.names`.
+
+    The mentions of labels of names are left out. With `only_names` they alone are kept, as what they are names of; a
+    corpus without such labels stays as it is.
+
+    >>> ada = Document("Ada", [Mention(0, 3, "person"), Mention(0, 3, "person-name")])
+    >>> [kept] = gold_asked_for([ada], {"person-name": "person"}, only_names=True)
+    >>> kept.mentions == {Mention(0, 3, "person")} == gold_asked_for([ada], {"person-name": "person"})[0].mentions
+    True
+    """
+    if all(mention.label not in names for document in gold for mention in document.mentions):
+        return list(gold)
+    return [
+        evolve(
+            _renamed(document, names, only_names),
+            sentences=[_renamed(sentence, names, only_names) for sentence in document.sentences],
+        )
+        for document in gold
+    ]
+
+
+def _renamed(one: _Annotated, names: Mapping[str, str], only_names: bool) -> _Annotated:
+    def label_of(label: str) -> str | None:
+        if label == ANY_LABEL or not only_names:
+            return None if label in names else label
+        return names.get(label)
+
+    def kept(mentions: Iterable[Mention]) -> list[Mention]:
+        pairs = ((mention, label_of(mention.label)) for mention in mentions)
+        return [evolve(mention, label=label) for mention, label in pairs if label is not None]
+
+    scope = one.annotated
+    if scope is not None and scope.types is not None:
+        scope = AnnotationScope({label for old in scope.types if (label := label_of(old))}, scope.regions)
+    return evolve(one, mentions=kept(one.mentions), forbidden=kept(one.forbidden), annotated=scope)
+
+
+def without_pronouns(gold: Iterable[Document]) -> list[Document]:
+    """Gold documents without mentions that are one English pronoun, as a model leaves them out of what it finds.
+
+    >>> [left] = without_pronouns([Document("She met everyone's aunt", [Mention(0, 3, "p"), Mention(8, 18, "p")])])
+    >>> left.mentions
+    frozenset()
+    """
+    return [
+        _of_others(
+            evolve(
+                document,
+                sentences=[
+                    _of_others(one, lambda m, words=one.tokens: words[m.start : m.end]) for one in document.sentences
+                ],
+            ),
+            lambda m, text=document.text: _WORD.findall(text[m.start : m.end]),
+        )
+        for document in gold
+    ]
+
+
+def _of_others(one: _Annotated, words_of: Callable[[Mention], Sequence[str]]) -> _Annotated:
+    return evolve(one, mentions=[mention for mention in one.mentions if not is_pronoun(words_of(mention))])
