@@ -16,8 +16,7 @@ import pytest
 from hyperspan import Document, Mention, Sentence, write_corpus
 from hyperspan.corpora.brat import looks_like_brat, read_brat, write_brat
 from hyperspan.corpora.documents import PARTS_JOINED, document_of
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.corpora.source import Losses, Problems, Source, sources_in
 from hyperspan.errors import CorpusError, OutputExistsError
 from hyperspan.files import Target
 from tests.support.data import ALL, data_path

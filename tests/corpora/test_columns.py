@@ -22,8 +22,7 @@ from hyperspan.corpora.columns import (
     read_columns,
 )
 from hyperspan.corpora.documents import document_of
-from hyperspan.corpora.losses import Losses, Lossy
-from hyperspan.corpora.source import Problems, Source, sources_in
+from hyperspan.corpora.source import Losses, Lossy, Problems, Source, sources_in
 from hyperspan.errors import CorpusError, InputError, LossError
 from hyperspan.types import Document, Mention, Sentence
 from tests.corpora.test_contract import sentences

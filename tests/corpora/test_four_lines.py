@@ -11,8 +11,7 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.four_lines import looks_like_four_lines
-from hyperspan.corpora.losses import Losses, Lossy
-from hyperspan.corpora.source import Problems
+from hyperspan.corpora.source import Losses, Lossy, Problems
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.data import data_path

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperspan.corpora import FORMATS, document_of
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.overlaps import overlaps
+from hyperspan.corpora.source import Losses
 from hyperspan.corpora.tags import Scheme
 from hyperspan.types import Document, Mention, Sentence
 from tests.support.formats import everything, read, written

@@ -10,8 +10,7 @@ from typing import Any
 
 from hyperspan.corpora import FORMATS, Problems, Source
 from hyperspan.corpora.formats import held
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import OnError
+from hyperspan.corpora.source import Losses, OnError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention
 

@@ -27,9 +27,8 @@ from hyperspan.cli.options import (
 )
 from hyperspan.cli.output import counting, report_losses, say
 from hyperspan.corpora.inputs import exists
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.outputs import choose_output, needs_sentences
-from hyperspan.corpora.source import Problems
+from hyperspan.corpora.source import Losses, Problems
 from hyperspan.errors import InputError, counted
 from hyperspan.files import Target
 from hyperspan.render.html import provenance, shown_name

@@ -17,8 +17,7 @@ from hyperspan.cli.output import print_json, report, with_progress
 from hyperspan.config import Config
 from hyperspan.corpora.formats import READERS, WRITERS, read_corpus, write_corpus
 from hyperspan.corpora.inputs import read_inputs
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems
+from hyperspan.corpora.source import Losses, Problems
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError, SpanError
 from hyperspan.files import Target

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems
+from hyperspan.corpora.source import Losses, Problems
 from hyperspan.errors import counted
 from hyperspan.progress import print_every_minute
 from hyperspan.types import Document

@@ -7,8 +7,7 @@ and :class:`Problems` and yields documents one by one; a writer takes documents,
 
 from hyperspan.corpora.documents import document_of, with_sentences
 from hyperspan.corpora.formats import FORMATS, READERS, WRITERS, Format, LabelRule, detect, read_corpus, write_corpus
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.corpora.splits import Split, split_corpus
 from hyperspan.corpora.statistics import Statistics, statistics
 from hyperspan.files import Target

@@ -23,9 +23,8 @@ from itertools import pairwise
 from attrs import evolve
 
 from hyperspan.corpora.documents import joined, trimmed
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
-from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.errors import CorpusError, quoted
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Span

@@ -29,8 +29,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from hyperspan.corpora.documents import document_of
-from hyperspan.corpora.losses import Losses, Lossy
-from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.corpora.source import Losses, Lossy, Problems, Source, WrongRecordError
 from hyperspan.corpora.tags import (
     LabelledSpan,
     Scheme,

@@ -21,8 +21,7 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters, by_tokens, join_crossed, joined, trimmed, with_sentences
 from hyperspan.corpora.json_records import NO_PROBABILITY, is_probability
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import LARGEST_TEXT, LEAVE_OUT, Problems, Source
+from hyperspan.corpora.source import LARGEST_TEXT, LEAVE_OUT, Losses, Problems, Source
 from hyperspan.errors import CorpusError, HyperspanError, InputError, MissingExtraError
 from hyperspan.files import Target
 from hyperspan.text.sentences import sentence_spans

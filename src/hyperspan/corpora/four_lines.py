@@ -23,8 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hyperspan.corpora.documents import document_of
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.errors import InputError, quoted
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, Sentence, Span

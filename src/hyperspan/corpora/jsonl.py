@@ -42,9 +42,8 @@ from hyperspan.corpora.json_records import (
     text_of,
     value_of,
 )
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import mention_of, mention_record, metadata_record, span_of
-from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span
 

@@ -19,9 +19,8 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters, by_places, covered, document_of, with_sentences
 from hyperspan.corpora.formats import FORMATS, detect, read_source, sources_of, writable_formats, write_corpus
-from hyperspan.corpora.losses import Losses, Lossy
 from hyperspan.corpora.outputs import FOLDERS
-from hyperspan.corpora.source import Problems, Source
+from hyperspan.corpora.source import Losses, Lossy, Problems, Source
 from hyperspan.corpora.statistics import printable
 from hyperspan.corpora.stratification import Part, stratify
 from hyperspan.errors import InputError, OutputExistsError, counted

@@ -25,8 +25,7 @@ from typing import IO, Any
 
 from hyperspan.corpora.documents import by_characters
 from hyperspan.corpora.file_types import why_not_text
-from hyperspan.corpora.losses import Losses
-from hyperspan.corpora.source import LEAVE_OUT, LONGEST_LINE, Problems, Source, WrongRecordError
+from hyperspan.corpora.source import LEAVE_OUT, LONGEST_LINE, Losses, Problems, Source, WrongRecordError
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.types import Document, Mention, longest_first

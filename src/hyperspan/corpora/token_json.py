@@ -34,9 +34,8 @@ from hyperspan.corpora.json_records import (
     text_of,
     write_records,
 )
-from hyperspan.corpora.losses import Losses
 from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
-from hyperspan.corpora.source import Problems, Source, WrongRecordError
+from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence
 

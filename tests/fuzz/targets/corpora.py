@@ -17,8 +17,7 @@ from typing import get_args
 from hyperspan.corpora import Problems, read_corpus, write_corpus
 from hyperspan.corpora.documents import with_sentences
 from hyperspan.corpora.formats import FORMATS
-from hyperspan.corpora.losses import Lossy
-from hyperspan.corpora.source import OnError
+from hyperspan.corpora.source import Lossy, OnError
 from hyperspan.errors import HyperspanError
 from hyperspan.types import Document
 from tests.fuzz.mutate import mutate
