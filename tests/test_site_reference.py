@@ -12,7 +12,7 @@ import pytest
 from hyperspan import read_corpus, write_corpus
 from hyperspan.cli import COMMANDS
 from hyperspan.config import Config
-from hyperspan.corpora import jsonl, results
+from hyperspan.corpora import json_records, jsonl
 from hyperspan.plugins import OPTIONS
 from hyperspan.toml import values_of
 from scripts.site.cli import VARIABLES, cli_page
@@ -126,7 +126,7 @@ def test_json_schema_has_the_keys_that_are_read() -> None:
     known = schema()["$defs"]
     assert set(schema()["properties"]) == set(jsonl.DOCUMENT_KEYS)
     assert set(known["sentence"]["properties"]) == set(jsonl.SENTENCE_KEYS)
-    assert set(known["mention"]["properties"]) == set(results.MENTION_KEYS)
+    assert set(known["mention"]["properties"]) == set(json_records.MENTION_KEYS)
     assert set(known["scope"]["properties"]) == set(jsonl.SCOPE_KEYS)
 
 

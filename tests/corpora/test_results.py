@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hyperspan.corpora import read_corpus, write_corpus
-from hyperspan.corpora.results import from_metadata, in_metadata, metadata_record, without_mention_metadata
+from hyperspan.corpora.json_records import from_metadata, in_metadata, metadata_record, without_mention_metadata
 from hyperspan.types import Document, Mention, RankedMentions, SentenceAlternatives
 
 TEXT = "Ada left Oz"

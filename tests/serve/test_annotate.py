@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hyperspan.corpora.results import metadata_record
+from hyperspan.corpora.json_records import metadata_record
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.types import Mention
 from tests.runtime.test_annotator import of_kind

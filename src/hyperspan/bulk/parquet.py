@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hyperspan.bulk.inputs import opened
-from hyperspan.corpora.json_records import json_bytes
-from hyperspan.corpora.results import mention_record, metadata_record
+from hyperspan.corpora.json_records import json_bytes, mention_record, metadata_record
 from hyperspan.corpora.tables import Columns
 from hyperspan.errors import InputError
 from hyperspan.types import MENTION_ORDER, Document, Mention

@@ -23,7 +23,7 @@ from itertools import pairwise
 from attrs import evolve
 
 from hyperspan.corpora.documents import joined, trimmed
-from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
+from hyperspan.corpora.json_records import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.errors import CorpusError, quoted
 from hyperspan.files import Target

@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
+    ABOUT_MENTIONS,
     Record,
+    about_mentions,
     distinct,
     documents_in,
     id_of,
@@ -26,7 +28,6 @@ from hyperspan.corpora.json_records import (
     text_of,
     write_records,
 )
-from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import MENTION_ORDER, Document, Mention

@@ -17,10 +17,10 @@ from attrs import evolve
 from hyperspan.corpora.documents import by_characters, with_sentences, without_empty_gaps
 from hyperspan.corpora.file_types import is_archive
 from hyperspan.corpora.guess import may_hold_mentions, nearest
+from hyperspan.corpora.json_records import from_metadata, in_metadata
 from hyperspan.corpora.jsonl import looks_like_texts
 from hyperspan.corpora.overlaps import without_crossings, without_overlaps
 from hyperspan.corpora.partial import UnheldMarksError, marks_read, marks_written
-from hyperspan.corpora.results import from_metadata, in_metadata
 from hyperspan.corpora.source import Losses, Lossy, Problems, Source, sources_in
 from hyperspan.errors import CorpusError, InputError
 from hyperspan.files import Target

@@ -35,14 +35,17 @@ from hyperspan.corpora.json_records import (
     json_bytes,
     list_of,
     listed,
+    mention_of,
+    mention_record,
+    metadata_record,
     objects_of,
     records_in,
     shown,
+    span_of,
     strings_of,
     text_of,
     value_of,
 )
-from hyperspan.corpora.results import mention_of, mention_record, metadata_record, span_of
 from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import ANY_LABEL, MENTION_ORDER, AnnotationScope, Document, Mention, Sentence, Span

@@ -24,8 +24,10 @@ from attrs import evolve
 
 from hyperspan.corpora.documents import joined, trimmed
 from hyperspan.corpora.json_records import (
+    ABOUT_MENTIONS,
     NO_PROBABILITY,
     Record,
+    about_mentions,
     distinct,
     documents_in,
     finite_of,
@@ -40,7 +42,6 @@ from hyperspan.corpora.json_records import (
     value_of,
     write_records,
 )
-from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.text.offsets import Offsets

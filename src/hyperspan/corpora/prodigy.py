@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from hyperspan.corpora.documents import trimmed
 from hyperspan.corpora.json_records import (
+    ABOUT_MENTIONS,
     Record,
     distinct,
     documents_in,
@@ -34,7 +35,6 @@ from hyperspan.corpora.json_records import (
     shown,
     text_of,
 )
-from hyperspan.corpora.results import ABOUT_MENTIONS
 from hyperspan.corpora.source import Problems, Source, WrongRecordError
 from hyperspan.types import NOTHING_ANNOTATED, Document, Mention
 

@@ -21,7 +21,9 @@ from typing import Any, Literal
 
 from hyperspan.corpora.documents import document_of, joined
 from hyperspan.corpora.json_records import (
+    ABOUT_MENTIONS,
     Record,
+    about_mentions,
     as_object,
     first_record,
     list_of,
@@ -34,7 +36,6 @@ from hyperspan.corpora.json_records import (
     text_of,
     write_records,
 )
-from hyperspan.corpora.results import ABOUT_MENTIONS, about_mentions
 from hyperspan.corpora.source import Losses, Problems, Source, WrongRecordError
 from hyperspan.files import Target
 from hyperspan.types import MENTION_ORDER, Document, Mention, Sentence

@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import evolve
 
-from hyperspan.corpora.results import PLACE_KEYS, mention_record
+from hyperspan.corpora.json_records import PLACE_KEYS, mention_record
 from hyperspan.evaluation.alignment import Aligned, PlaceInCorpus, Scorable, sentences_to_score
 from hyperspan.evaluation.counts import Score, sentence_counts
 from hyperspan.evaluation.error_kinds import NO_LIMITS, MentionDifference, ModelLimits, mention_differences

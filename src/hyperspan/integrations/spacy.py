@@ -194,7 +194,7 @@ class Component(Pipe):
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Document]) -> None:
         """Store the found mentions in ``doc.spans``."""
-        from hyperspan.corpora.results import PROMISE, alternatives_records
+        from hyperspan.corpora.json_records import PROMISE, alternatives_records
 
         total: Counter[str] = Counter()  # added at the end: if a document fails, all are annotated again, one by one
         for doc, document in zip(docs, found, strict=True):

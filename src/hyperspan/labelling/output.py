@@ -15,8 +15,8 @@ from typing import Any
 from attrs import evolve
 
 from hyperspan.corpora.documents import by_characters
+from hyperspan.corpora.json_records import without_mention_metadata
 from hyperspan.corpora.jsonl import document_line
-from hyperspan.corpora.results import without_mention_metadata
 from hyperspan.errors import InputError
 from hyperspan.files import Target
 from hyperspan.labelling.decisions import DONE, ItemState

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from hyperspan.corpora.results import PLACE_KEYS, mention_record
+from hyperspan.corpora.json_records import PLACE_KEYS, mention_record
 from hyperspan.corpora.source import Problems
 from hyperspan.labelling.decisions import DONE, OPEN, Decision, ItemState
 from hyperspan.labelling.drafts import Drafter

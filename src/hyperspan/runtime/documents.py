@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hyperspan.corpora.documents import by_characters
-from hyperspan.corpora.results import PROMISE, without_mention_metadata
+from hyperspan.corpora.json_records import PROMISE, without_mention_metadata
 from hyperspan.errors import EXIT_EXCEPTIONS
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.types import (

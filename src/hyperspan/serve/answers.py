@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hyperspan.corpora.results import PLACE_KEYS, PROMISE, alternatives_records, mention_record
+from hyperspan.corpora.json_records import PLACE_KEYS, PROMISE, alternatives_records, mention_record
 from hyperspan.errors import InputError
 from hyperspan.render.hypergraph import draw_hypergraph
 from hyperspan.runtime.documents import assemble
