@@ -29,7 +29,7 @@ SOURCES = (*(HERE / "native").glob("*.c"), *(NATIVE / f"{name}.c" for name in ("
 FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS += ["-msimd128", "-Wl,--strip-all", f"-I{NATIVE}", f"-I{DIST}"]
 VARIANTS = {"hyperspan": [], "hyperspan-relaxed": ["-mrelaxed-simd"]}
-SHARED = ("dom.js", "examples.js", "files.js", "layout.js", "mentions.js", "text.js")
+SHARED = ("dom.js", "examples.js", "files.js", "picture/layout.js", "picture/mentions.js", "picture/text.js")
 TOKEN_CLASSES = (r"\p{L}", r"\p{M}", r"\p{N}", r"\d", r"\w", f"[{SPACE}]", r"\s")
 """The bits of tokens.c, lowest first."""
 
@@ -81,7 +81,7 @@ def unicode_header() -> str:
 
 def copy_shared() -> None:
     """Copy what the pages share with the one that `hyperspan serve` serves, and the licence."""
-    (DIST / "shared").mkdir(exist_ok=True)
+    (DIST / "shared/picture").mkdir(parents=True, exist_ok=True)
     for name in SHARED:
         shutil.copy(PACKAGE / "serve/static" / name, DIST / "shared" / name)
     shutil.copy(PACKAGE / "render/styles/text.css", DIST / "shared")

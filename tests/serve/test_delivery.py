@@ -43,8 +43,8 @@ def test_annotations_are_packed_and_lines_of_streams_are_not(server: Running) ->
 
 
 def test_files_of_the_page_are_checked_anew_and_not_sent_again(server: Running) -> None:
-    first = server.client.get("/static/text.js")
-    again = server.client.get("/static/text.js", headers={"If-None-Match": first.headers["etag"]})
+    first = server.client.get("/static/picture/text.js")
+    again = server.client.get("/static/picture/text.js", headers={"If-None-Match": first.headers["etag"]})
     assert again.status_code == 304 and not again.content
 
 

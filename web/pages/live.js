@@ -1,8 +1,8 @@
 // Text that is annotated while it is typed: bars under the words, a threshold, and a table of the same mentions.
 
 import { debounced, make } from "../dist/shared/dom.js";
-import { cleaned } from "../dist/shared/layout.js";
-import { Colouring, RunningText, excerpt, leftOutNote, number } from "../dist/shared/text.js";
+import { cleaned } from "../dist/shared/picture/layout.js";
+import { Colouring, RunningText, excerpt, leftOutNote, number } from "../dist/shared/picture/text.js";
 
 const LEAST = 0.05; // of the mentions that the slider can show
 const ROWS = 200; // of the table

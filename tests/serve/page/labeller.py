@@ -59,7 +59,7 @@ def current(page: Page) -> str:
 
 
 def bars(page: Page) -> list[str]:
-    return page.locator("#sentence button.bar").evaluate_all("all => all.map(bar => bar.ariaLabel).sort()")
+    return page.locator("#sentence button.tag").evaluate_all("all => all.map(bar => bar.ariaLabel).sort()")
 
 
 def wait_for_sentence(page: Page, number: int) -> None:

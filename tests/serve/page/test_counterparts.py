@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,12 +43,12 @@ def parts(
 def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     draw = random.Random(3)
     cases = [[sorted(draw.sample(range(30), 2)) for _ in range(draw.randrange(12))] for _ in range(200)]
-    given = call(page, "layout.js", "cases => cases.map(spans => m.lanes(spans))", cases)
+    given = call(page, "picture/layout.js", "cases => cases.map(spans => m.lanes(spans))", cases)
     assert given == [lanes([(start, end) for start, end in spans]) for spans in cases]
     stacks = [[one(draw) for _ in range(draw.randrange(40))] for _ in range(60)]
     places = call(
         page,
-        "layout.js",
+        "picture/layout.js",
         "all => all.map(one => m.stack(...one).map(p => [p.top, p.height]))",
         list(map(parts, stacks)),
     )
@@ -57,13 +58,13 @@ def test_layout_and_colours_are_those_of_the_renderer(page: Page) -> None:
     shares = [[round(share, 1) for share in parts(one)[2]] for one in stacks]  # some are equal
     given = [[*parts(one)[:2], some] for one, some in zip(stacks, shares, strict=True)]
     wanted = [not_too_deep(spans, some, 5) for spans, _, some in given]
-    assert call(page, "layout.js", body, given) == wanted != [list(range(len(some))) for some in shares]
-    assert call(page, "layout.js", "() => m.COLOURS") == len(PALETTE)
+    assert call(page, "picture/layout.js", body, given) == wanted != [list(range(len(some))) for some in shares]
+    assert call(page, "picture/layout.js", "() => m.COLOURS") == len(PALETTE)
     labels = [f"L{number}" for number in range(120)]  # more than there are patterns
     body = "labels => (c => labels.map(label => [c.image(label), c.image(label, 0.4)]))(new m.Colouring(labels))"
     colours = Colours(labels)
     wanted = [[colours.image(label), colours.image(label, 0.4)] for label in labels]
-    assert call(page, "text.js", body, labels) == wanted
+    assert call(page, "picture/text.js", body, labels) == wanted
     assert not any("0 0px" in image for images in wanted for image in images)  # it would be no bar
 
 
@@ -88,7 +89,7 @@ def test_discontinuous_bars_are_those_of_the_renderer(page: Page) -> None:
     given = [[{**record(m), "probability": m.probability} for m in mentions] for mentions in cases]
     body = """(text, cases) => cases.map(mentions => m.barsOf(text, mentions, one => one.label).map(bar =>
       [bar.mention, bar.top, bar.height, bar.height < 1 ? [] : [...bar.writtenAt]]))"""
-    for mentions, bars in zip(cases, call(page, "layout.js", body, text, given), strict=True):
+    for mentions, bars in zip(cases, call(page, "picture/layout.js", body, text, given), strict=True):
         wanted = [
             (bar.mention, *bar.place, [[*pair] for pair in bar.label_at.items()]) for bar in bars_of(text, mentions)
         ]
@@ -100,7 +101,7 @@ def test_discontinuous_bars_are_those_of_the_renderer(page: Page) -> None:
       return [...element.querySelectorAll(".bars")].map(piece => [piece.lastChild.data, piece.style.backgroundSize, piece.title]);
     })"""
     few = slice(-1)  # the page has places for the labels of thin bars, too
-    for mentions, pieces in zip(cases[few], call(page, "text.js", drawn, text, given[few]), strict=True):
+    for mentions, pieces in zip(cases[few], call(page, "picture/text.js", drawn, text, given[few]), strict=True):
         html = "".join(running_text(text, bars_of(text, mentions), Colours("AB")))
         wanted = re.findall(r'background-size:([^"]*)" title="([^"]*)">(?:<b [^>]*></b>)*([^<]*)<', html)
         assert [(sizes(size), title, words) for words, size, title in pieces] == [
@@ -124,7 +125,7 @@ def test_discontinuous_mentions_are_compared_and_edited_as_wholes(page: Page) ->
     body = "all => all.sort((a, b) => a.start - b.start || a.end - b.end || m.byLabel(a, b)).map(m.keyOf)"
     shuffled = draw.sample(mentions, len(mentions))
     wanted = [f"{','.join(f'{s}:{e}' for s, e in one.parts)}:{one.label}" for one in mentions]
-    assert call(page, "mentions.js", body, [record(one) for one in shuffled]) == wanted
+    assert call(page, "picture/mentions.js", body, [record(one) for one in shuffled]) == wanted
 
     left = {"start": 4, "end": 20, "label": "A", "fragments": [[4, 8], [15, 20]]}
     for before, after, kept in [
@@ -152,7 +153,7 @@ def test_places_in_texts(page: Page) -> None:
     text = "".join("x" * draw.randrange(1, 300) + draw.choice(" .\n") for _ in range(300))
     starts = sorted(draw.sample(range(len(text) - 400), 60))
     mentions = [{"start": start, "end": start + draw.randrange(1, 400)} for start in starts]
-    cut = call(page, "layout.js", "m.parts", text, mentions, list(range(0, len(text), 997)))
+    cut = call(page, "picture/layout.js", "m.parts", text, mentions, list(range(0, len(text), 997)))
     assert [start for start, _ in cut] == [0, *(end for _, end in cut[:-1])] and cut[-1][1] == len(text)
     assert not any(m["start"] < end < m["end"] for m in mentions for _, end in cut)
     assert len(cut) > 5
@@ -198,7 +199,7 @@ def test_thousands_of_mentions(page: Page) -> None:
       const again = new Set(running.element.children);
       return [running.buttons.length, kept.length, kept.filter(part => again.has(part)).length, running.element.querySelectorAll(".room").length];
     }"""
-    buttons, parts, kept, pieces = call(page, "text.js", body, 4800)
+    buttons, parts, kept, pieces = call(page, "picture/text.js", body, 4800)
     assert buttons == 4799 and kept == parts - 1 and pieces >= 4700
 
 
@@ -215,7 +216,7 @@ def test_a_flood_of_mentions_stays_low_and_within_reach(page: Page) -> None:
       const { mentions: [meant] } = running.hit(lowest, box.left + 1, box.bottom - 1);
       return [running.element.offsetHeight, running.buttons.length, running.isDeep, meant.probability];
     }"""
-    height, buttons, is_deep, meant = call(page, "text.js", body, 200)
+    height, buttons, is_deep, meant = call(page, "picture/text.js", body, 200)
     assert height < 1_200 and buttons == 200 and is_deep and meant < 0.5
 
 
@@ -232,7 +233,9 @@ def test_nested_mentions_take_linear_work_and_space(page: Page) -> None:
       running.draw(text, mentions, { colouring });
       return [work, running.element.innerHTML.length, running.leftOut, m.text.leftOutNote(running.leftOut)];
     }"""
-    modules = "const [layout, text] = await Promise.all(['layout', 'text'].map(name => import(`/static/${name}.js`)))"
+    modules = (
+        "const [layout, text] = await Promise.all(['layout', 'text'].map(name => import(`/static/picture/${name}.js`)))"
+    )
     drawn = f"async given => {{ {modules}; const m = {{ layout, text }}; return ({body})(...given) }}"
     for gaps in (False, True):
         one, two = (page.evaluate(drawn, [depth, gaps]) for depth in (2000, 4000))
@@ -243,13 +246,14 @@ def test_nested_mentions_take_linear_work_and_space(page: Page) -> None:
 
 def test_nested_mentions_of_a_sentence_to_label_take_linear_space(page: Page) -> None:
     """What was annotated is drawn first."""
-    body = """depth => {
+    body = """async depth => {
+      const picture = await import("/static/picture/text.js");
       const text = "word ".repeat(2 * depth), tokens = Array.from({ length: 2 * depth }, (_, i) => [5 * i, 5 * i + 4]);
       const mentions = Array.from({ length: depth }, (_, i) => ({ start: i, end: 2 * depth - i, label: "A",
         state: i < 3 ? "added" : i < 150 ? "draft" : "candidate", probability: 0.1 }));
       const sentence = new m.SentenceView(document.getElementById("result"), {});
-      sentence.draw({ id: "1", text, tokens }, mentions, { colour: () => "red" });
-      const drawn = [...sentence.element.querySelectorAll("button.bar")].map(bar => bar.mention.state);
+      sentence.draw({ id: "1", text, tokens }, mentions, new picture.Colouring(["A"]));
+      const drawn = sentence.picture.buttons.map(label => sentence.picture.mentionOf(label).state);
       return [sentence.element.innerHTML.length, sentence.leftOut, drawn.filter(state => state === "candidate").length, drawn.length];
     }"""
     one, two = (call(page, "label-sentence.js", body, depth) for depth in (1000, 2000))
@@ -260,15 +264,15 @@ def test_all_modules_are_fetched_at_once() -> None:
     """A page names all that its script imports, so that the browser need not find one after another."""
     reached: set[str] = set()
     for page in ("index.html", "label.html"):
-        named = re.findall(r'/static/([a-z-]+\.js)"', (STATIC / page).read_text(encoding="utf-8"))
+        named = re.findall(r'/static/([a-z/-]+\.js)"', (STATIC / page).read_text(encoding="utf-8"))
         needed, found = [named[-1]], set[str]()
         while needed:
             found.add(module := needed.pop())
-            imported = re.findall(r'from "\./([a-z-]+\.js)"', (STATIC / module).read_text(encoding="utf-8"))
-            needed += set(imported) - found
+            imported = re.findall(r'from "\./([a-z/-]+\.js)"', (STATIC / module).read_text(encoding="utf-8"))
+            needed += {(Path(module).parent / one).as_posix() for one in imported} - found
         assert sorted(named) == sorted(found)
         reached |= found
-    assert reached == {file.name for file in STATIC.glob("*.js")}
+    assert reached == {file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*.js")}
 
 
 def test_labels_have_keys_on_any_keyboard(page: Page) -> None:

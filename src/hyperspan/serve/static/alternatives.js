@@ -3,7 +3,7 @@
 import { $, count, fill, make } from "./dom.js";
 import { note, typeName } from "./panels.js";
 import { bestChoices, changes, logOf, probabilityText, shareText } from "./sets.js";
-import { ends, excerpt } from "./text.js";
+import { ends, excerpt } from "./picture/text.js";
 
 const SENTENCES = 40; // that are listed one by one
 const CHANGES = 12; // of a set that are listed

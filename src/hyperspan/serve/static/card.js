@@ -1,9 +1,9 @@
 // The card beside a mention or a selection: what covers the place, how probable it is, and buttons to require or forbid it.
 
 import { $, make } from "./dom.js";
-import { keyOf, plain } from "./mentions.js";
+import { keyOf, plain } from "./picture/mentions.js";
 import { constraintButtons, swatch } from "./panels.js";
-import { excerpt, number } from "./text.js";
+import { excerpt, number } from "./picture/text.js";
 
 export class Card {
   /** `onConstrain(kind, mention)` is called when a button is pressed; `onClose()` when the card goes. */

@@ -4,7 +4,7 @@ import { Latest, busyText } from "./api.js";
 import { $, debounced, fill, make } from "./dom.js";
 import { shortSentence } from "./examples.js";
 import { download } from "./save.js";
-import { excerpt } from "./text.js";
+import { excerpt } from "./picture/text.js";
 
 const OFFERED = 200; // sentences of the text
 const STRUCTURES = { segmental: "segmental hypergraph", discontinuous: "hypergraph of discontinuous mentions" }; // by kind of model

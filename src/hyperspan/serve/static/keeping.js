@@ -2,7 +2,7 @@
 
 import { $, count, debounced } from "./dom.js";
 import { fragmentOf } from "./link.js";
-import { mapped, plain } from "./mentions.js";
+import { mapped, plain } from "./picture/mentions.js";
 import { brat, download, fileName, html, jsonl, table, titleOf } from "./save.js";
 
 const tell = (text) => ($("taken").textContent = text);

@@ -2,7 +2,7 @@
 
 import { $, count } from "./dom.js";
 import { askText, chooseLabel, showKeys } from "./label-dialogs.js";
-import { keyOf, partsOf } from "./mentions.js";
+import { keyOf, partsOf } from "./picture/mentions.js";
 
 /** The actions by name. `page`: desk, outbox, sentence, and what draws, says and shows. */
 export function actionsOf({ desk, outbox, sentence, draw, refresh, say, show, goOn }) {

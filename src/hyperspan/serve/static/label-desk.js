@@ -1,9 +1,8 @@
 // What the annotator works on: the sentence, where he is in it, what he decides, and what of it is not saved yet.
 
-import { changes } from "./label-bars.js";
 import { Place, moved } from "./label-place.js";
-import { keyOf, plain } from "./mentions.js";
-import { Colouring } from "./text.js";
+import { keyOf, plain } from "./picture/mentions.js";
+import { Colouring } from "./picture/text.js";
 
 const PAUSE = 700; // milliseconds after the last move of a boundary until it is sent
 const MOMENT = 800; // milliseconds in which one cannot have looked at what is new
@@ -254,4 +253,16 @@ function mostDoubtful(mentions) {
   const mention = drafts.reduce((least, other) => (least && least.probability <= other.probability ? least : other), null);
   if (drafts.length < 2 || mention.probability >= SURE) return null;
   return { mention, key: keyOf(mention), why: `the model is least sure of this one of ${drafts.length}` };
+}
+
+/** What of the draft changed from one view of a sentence to the next: key -> {was, now, isNew}; the probabilities, and whether it joined. */
+function changes(before, after) {
+  const there = new Map(before.mentions.map((mention) => [keyOf(mention), mention.probability]));
+  const possible = new Map(before.candidates.map((mention) => [keyOf(mention), mention.probability]));
+  const found = new Map();
+  for (const mention of after.mentions) {
+    const key = keyOf(mention), isNew = !there.has(key), was = (isNew ? possible : there).get(key), now = mention.probability;
+    if (mention.state === "draft" && (isNew || Math.abs((was ?? now) - now) >= 0.005)) found.set(key, { was, now, isNew });
+  }
+  return found;
 }

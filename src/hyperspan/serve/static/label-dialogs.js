@@ -3,7 +3,7 @@
 import { $, fill, make } from "./dom.js";
 import { KEYS, keysOf, labelKey } from "./label-keys.js";
 import { swatch } from "./panels.js";
-import { number } from "./text.js";
+import { number } from "./picture/text.js";
 
 const SHOWN = 50; // labels at most in the list
 

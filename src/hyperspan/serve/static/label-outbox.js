@@ -1,7 +1,7 @@
 // Decisions on their way to the disk of the server: one after another, in order, and none is forgotten.
 
 import { ServerError } from "./api.js";
-import { keyOf } from "./mentions.js";
+import { keyOf } from "./picture/mentions.js";
 
 const KEPT = "hyperspan-label-unsaved";
 const PAUSES = [0.5, 1, 1, 2]; // seconds between attempts while the server is gone

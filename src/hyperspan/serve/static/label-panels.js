@@ -3,9 +3,9 @@
 import { $, count, fill, make } from "./dom.js";
 import { hint, labelKey } from "./label-keys.js";
 import { STATES } from "./label-sentence.js";
-import { keyOf } from "./mentions.js";
+import { keyOf } from "./picture/mentions.js";
 import { note, swatch, typeName } from "./panels.js";
-import { number } from "./text.js";
+import { number } from "./picture/text.js";
 
 const CANDIDATES = 8; // shown in the list
 const PAGE = 100; // sentences of the queue at a time

@@ -1,6 +1,6 @@
 // Where the annotator is in a sentence: on a mention, or on words. Token positions; ends are not included.
 
-import { byLabel, joinedParts, keyOf, partsOf, plain, withParts } from "./mentions.js";
+import { byLabel, joinedParts, keyOf, partsOf, plain, withParts } from "./picture/mentions.js";
 
 /** In the order of the text, what is around before what is inside. */
 export function inOrder(mentions) {

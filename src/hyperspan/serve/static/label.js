@@ -9,7 +9,7 @@ import { meaning } from "./label-keys.js";
 import { Outbox } from "./label-outbox.js";
 import { STATUSES, drawCandidates, drawCurrent, drawItemActions, drawPalette, drawProgress, drawQueue } from "./label-panels.js";
 import { SentenceView } from "./label-sentence.js";
-import { cleaned } from "./layout.js";
+import { cleaned } from "./picture/layout.js";
 import { notice } from "./notices.js";
 
 const POLL = 4_000; // milliseconds between looks at what other windows and the training do; more for long queues

@@ -1,6 +1,6 @@
 // A view as the fragment of an address, which browsers never send to a server; and back, from other versions too.
 
-import { keyOf, withParts } from "./mentions.js";
+import { keyOf, withParts } from "./picture/mentions.js";
 
 const VERSION = "1";
 const MOST = 30_000; // a longer address is cut or refused by programs that people paste links into

@@ -1,6 +1,6 @@
 // Places in a text: JavaScript counts UTF-16 units, files count Unicode code points, models count tokens.
 
-import { joinedParts, partsOf, withParts } from "./mentions.js";
+import { joinedParts, partsOf, withParts } from "./picture/mentions.js";
 
 /** A function from places in UTF-16 units to places in code points. */
 export function codePoints(text) {

@@ -9,7 +9,7 @@ import { examplesFor, isExample } from "./examples.js";
 import { listen, textOf } from "./files.js";
 import { HypergraphTab } from "./hypergraph.js";
 import { copyLink, keep, save } from "./keeping.js";
-import { cleaned } from "./layout.js";
+import { cleaned } from "./picture/layout.js";
 import { viewOf } from "./link.js";
 import { notice, say } from "./notices.js";
 import { codePoints, wordsIn } from "./offsets.js";
@@ -17,7 +17,7 @@ import { buildTypes, drawConstraints, updateTypes } from "./panels.js";
 import { Reading } from "./reading.js";
 import { Table } from "./table.js";
 import { listenToTabs, select } from "./tabs.js";
-import { Colouring, excerpt } from "./text.js";
+import { Colouring, excerpt } from "./picture/text.js";
 import { View } from "./view.js";
 
 const view = new View();

@@ -1,8 +1,8 @@
 // The lists beside the text: types with their counts, and constraints.
 
 import { $, count, fill, make } from "./dom.js";
-import { keyOf } from "./mentions.js";
-import { excerpt } from "./text.js";
+import { keyOf } from "./picture/mentions.js";
+import { excerpt } from "./picture/text.js";
 
 /** A sample of the bars of a label. */
 export function swatch(colouring, label) {

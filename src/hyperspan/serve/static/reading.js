@@ -1,9 +1,9 @@
 // The annotated text under the hands of a reader: pointer, keyboard, selection.
 
 import { $, debounced } from "./dom.js";
-import { joinedParts, keyOf, partsOf, withParts } from "./mentions.js";
+import { joinedParts, keyOf, partsOf, withParts } from "./picture/mentions.js";
 import { snapped } from "./offsets.js";
-import { RunningText, leftOutNote, number } from "./text.js";
+import { RunningText, leftOutNote, number } from "./picture/text.js";
 
 export class Reading {
   /** `on`: mentions(list, rect) and words(span, rect) where something is to be constrained, problem(sentence, rect). */
@@ -37,7 +37,8 @@ export class Reading {
     this.#tip(null);
     const { shownText = "", document: found } = view.answer ?? {};
     const breaks = found?.sentences.map((sentence) => sentence.start);
-    this.text.draw(shownText, mentions, { colouring, breaks, constrained: (m) => view.constraintOf(m) });
+    const tagged = mentions.map((m) => (view.constraintOf(m) === "require" ? { ...m, tag: `✓ ${m.label}` } : m));
+    this.text.draw(shownText, tagged, { colouring, breaks });
     $("thin").hidden = !this.text.isDeep;
     $("left-out").textContent = leftOutNote(this.text.leftOut);
     const kept = this.#nearest();

@@ -1,10 +1,10 @@
 // What is shown, as files: hyperspan's JSON Lines, brat's two files in a zip, and a page that stands alone.
 // Files count places in Unicode code points.
 
-import { cleaned } from "./layout.js";
-import { byLabel, mapped, partsOf, placesText } from "./mentions.js";
+import { cleaned } from "./picture/layout.js";
+import { byLabel, mapped, partsOf, placesText } from "./picture/mentions.js";
 import { codePoints } from "./offsets.js";
-import { RunningText, excerpt, leftOutNote, number } from "./text.js";
+import { RunningText, excerpt, leftOutNote, number } from "./picture/text.js";
 
 const byPlace = (a, b) => a.start - b.start || a.end - b.end || byLabel(a, b);
 

@@ -1,7 +1,7 @@
 // The best sets of mentions of a whole text, from the best sets of its sentences. Sentences are independent, so the
 // probability of a choice of one set for each is the product, and the k best choices need no more than the k best of each.
 
-import { keyOf } from "./mentions.js";
+import { keyOf } from "./picture/mentions.js";
 
 /** The k best choices, best first: {ranks: Map of sentence -> rank where not 0, log: log-probability}. Exact. */
 export function bestChoices(lists, k) {

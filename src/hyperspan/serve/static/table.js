@@ -1,9 +1,9 @@
 // The table of mentions: for screen readers, the keyboard, and whoever wants numbers.
 
 import { $, count, fill, make } from "./dom.js";
-import { byLabel, mapped, placesText } from "./mentions.js";
+import { byLabel, mapped, placesText } from "./picture/mentions.js";
 import { constraintButtons, swatch } from "./panels.js";
-import { excerpt, number } from "./text.js";
+import { excerpt, number } from "./picture/text.js";
 
 const ROWS = 200; // before someone asks for more
 

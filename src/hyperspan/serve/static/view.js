@@ -1,6 +1,6 @@
 // What the reader chose, what the server answered, and what follows from both: the mentions to show.
 
-import { keyOf, plain } from "./mentions.js";
+import { keyOf, plain } from "./picture/mentions.js";
 import { afterEdit, codePoints } from "./offsets.js";
 
 const CANDIDATES = 0.01; // mentions come along down to this probability, which is where the slider ends

@@ -27,20 +27,22 @@ export function notTooDeep(spans, probabilities, most) {
   return [...spans.keys()].filter((i) => !leftOut.has(i));
 }
 
-/** For each half-open span the first lane in which it meets none of the spans before it; `most` if it finds none before it. */
-export function lanes(spans, most = Infinity) {
+/** For each half-open span its lane of `kept` where that is free, or the first in which it meets no other; `most` if it finds none before it. */
+export function lanes(spans, most = Infinity, kept = []) {
   const taken = []; // the spans of a lane, from left to right
-  return spans.map((span) => {
-    for (let lane = 0; lane < most; lane++) {
-      const others = (taken[lane] ??= []);
-      const place = upperBound(others, span);
-      const before = others[place - 1], after = others[place];
-      if ((!before || before[1] <= span[0]) && (!after || span[1] <= after[0])) {
-        others.splice(place, 0, span);
-        return lane;
-      }
-    }
-    return most;
+  const put = (span, lane) => {
+    const others = (taken[lane] ??= []);
+    const place = upperBound(others, span);
+    const before = others[place - 1], after = others[place];
+    const isFree = (!before || before[1] <= span[0]) && (!after || span[1] <= after[0]);
+    if (isFree) others.splice(place, 0, span);
+    return isFree;
+  };
+  const stays = spans.map((span, i) => kept[i] < most && put(span, kept[i]));
+  return spans.map((span, i) => {
+    let lane = stays[i] ? kept[i] : 0;
+    if (!stays[i]) while (lane < most && !put(span, lane)) lane++;
+    return lane;
   });
 }
 
@@ -66,17 +68,17 @@ export function cells(text) {
 }
 
 /**
- * The mentions as bars, the most probable where too many overlap: each with the top of its lane and the lane's height, in full
- * lanes, and the places where its label is written (true: on narrow pages only).
+ * The mentions as bars, those worth most where more than `most` overlap: each with the top of its lane and the lane's height, in
+ * full lanes, and the places where its label is written (true: on narrow pages only). `kept(mention)`: the lane that it had.
  */
-export function barsOf(text, mentions, labelOf) {
-  const every = [...mentions].sort(shortestFirst);
-  const drawn = notTooDeep(every.map((m) => [m.start, m.end]), every.map((m) => m.probability ?? 1), MOST);
+export function barsOf(text, mentions, labelOf, { most = MOST, kept = () => undefined } = {}) {
+  const every = [...mentions].sort(shortestFirst), worth = (m) => m.worth ?? m.probability ?? 1;
+  const drawn = notTooDeep(every.map((m) => [m.start, m.end]), every.map(worth), most);
   const order = drawn.map((i) => every[i]);
   const labels = order.map(labelOf);
   const widths = labels.map(cells);
   const room = order.map((m, i) => [m.start, Math.max(m.end, m.start + widths[i] + 1)]);
-  const places = stack(order.map((m) => [m.start, m.end]), room, order.map((m) => m.probability ?? 1));
+  const places = stack(order.map((m) => [m.start, m.end]), room, order.map(worth), order.map(kept));
   return order.map((mention, i) => ({
     mention,
     ...places[i],
@@ -86,8 +88,8 @@ export function barsOf(text, mentions, labelOf) {
 }
 
 /** A lane for each span, whose label needs `room`, and thin lanes below them where spans overlap too deep. */
-export function stack(spans, room, probabilities) {
-  let rows = lanes(room, DEEP);
+export function stack(spans, room, probabilities, kept) {
+  let rows = lanes(room, DEEP, kept);
   const groups = overlapping(spans), places = rows.map((top) => ({ top, height: 1 }));
   const inDeep = new Set(groups.filter((group) => group.some((i) => rows[i] === DEEP)).flat());
   if (!inDeep.size) return places;
@@ -122,9 +124,9 @@ function overlapping(spans) {
   return groups;
 }
 
-/** What is inside stands nearer to the text than what is around it. */
+/** What is inside stands nearer to the text than what is around it, and what has a lower `rank` than what has a higher one. */
 function shortestFirst(a, b) {
-  return a.end - a.start - (b.end - b.start) || a.start - b.start || byLabel(a, b);
+  return (a.rank ?? 0) - (b.rank ?? 0) || a.end - a.start - (b.end - b.start) || a.start - b.start || byLabel(a, b);
 }
 
 /** At the beginning, on a new line and now and then, never in a gap. */

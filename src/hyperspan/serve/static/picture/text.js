@@ -9,6 +9,8 @@ const LANE = 1.0, BAR = 0.17, TICK = 0.17, LABEL_SIZE = 0.66; // in font sizes (
 const THIN_BAR = 0.6; // of its lane
 const TOOLTIPS = 12; // mentions that one names
 const MANY = 5; // parts of which an excerpt has words
+const DASHES = { draft: [".3em", ".12em"], candidate: [".13em", ".13em"] }; // what was not decided yet
+const FAINT = ["candidate", "rejected"];
 
 export const number = (probability) => (probability == null ? "< 0.01" : probability.toFixed(2));
 
@@ -21,14 +23,15 @@ export class Colouring {
     if (!this.numbers.has(label)) this.numbers.set(label, this.numbers.size);
     return this.numbers.get(label);
   }
-  colour(label) {
-    return `var(--c${this.number(label) % COLOURS})`;
+  colour(label, state) {
+    return state === "rejected" ? "var(--soft)" : `var(--c${this.number(label) % COLOURS})`;
   }
-  /** What a bar is filled with: the less probable, the paler. */
-  image(label, probability = 1) {
+  /** What a bar is filled with: the less probable, the paler; of a labelling session, by the `state` of the mention. */
+  image(label, probability = 1, state = undefined) {
     const share = 25 + 75 * Math.max(probability ?? 0, 0);
-    const full = this.colour(label);
+    const full = this.colour(label, state);
     const colour = share < 99.6 ? `color-mix(in srgb,${full} ${share.toFixed(0)}%,var(--page))` : full;
+    if (state) return DASHES[state] ? dashed(colour, ...DASHES[state]) : `linear-gradient(${colour} 0 0)`;
     const dash = Math.floor(this.number(label) / COLOURS);
     if (!dash) return `linear-gradient(${colour} 0 0)`;
     const on = Math.max(Math.floor(8 / dash), 1);
@@ -50,7 +53,11 @@ export class RunningText {
     new ResizeObserver(() => this.seen.forEach((part) => this.#labelLines(part))).observe(element);
   }
 
-  /** `options`: colouring; constrained(mention) -> "require" or undefined; breaks: as in `parts`; still: without a script. */
+  /**
+   * Mentions may have what is not read off them: a tag for the label, what it says, classes of it, and as `barsOf` has it. `options`:
+   * colouring; breaks: as in `parts`; still: without a script; words: their spans, to have an element for each; lanes: key -> lane,
+   * where bars stay if they can; most: bars over a place.
+   */
   draw(text, mentions, options) {
     const shown = [...mentions].sort((a, b) => a.start - b.start || b.end - a.end);
     const before = this.drawn;
@@ -62,7 +69,7 @@ export class RunningText {
       for (; next < shown.length && shown[next].start < end; next++) inside.push(shifted(shown[next], -start));
       elements.push(this.#part(text.slice(start, end), inside, start, options, before));
     }
-    for (const [side, room] of Object.entries(margins(text, shown))) this.element.style.setProperty(`--${side}`, room);
+    for (const [side, room] of Object.entries(options.still ? margins(text, shown) : {})) this.element.style.setProperty(`--${side}`, room);
     this.leftOut = elements.reduce((sum, element) => sum + this.undrawn.get(element), 0);
     this.element.replaceChildren(...elements);
     for (const element of [...before.values()].flat()) this.#see(element, false, this.watch.unobserve(element));
@@ -70,16 +77,17 @@ export class RunningText {
   }
 
   #part(text, mentions, start, options, before) {
-    const constrained = (m) => options.constrained?.(shifted(m, start));
-    const shown = mentions.map((m) => [keyOf(m), options.colouring.number(m.label), m.probability, constrained(m)]);
+    const shown = mentions.map((m) => [keyOf(m), options.colouring.number(m.label), m.probability, m.tag, m.state, m.classes]);
     const key = JSON.stringify([text, shown]);
     const kept = before.get(key)?.pop();
     const element = kept ?? document.createElement("div");
     if (!kept) {
       const labelOf = options.still ? (m) => m.label : sureLabel; // pages without a script have tooltips
-      const bars = barsOf(text, mentions, (m) => (constrained(m) === "require" ? `✓ ${m.label}` : labelOf(m)));
+      const words = options.words?.map((span) => span.map((place) => place - start)), keyHere = (m) => keyOf(shifted(m, start));
+      const bars = barsOf(text, mentions, labelOf, { most: options.most, kept: (m) => options.lanes?.get(keyHere(m)) });
+      for (const { mention, top, height } of bars) if (height === 1) options.lanes?.set(keyHere(mention), top);
       element.className = "part";
-      element.append(...this.#content(text, bars, options));
+      element.append(...this.#content(text, bars, { ...options, words }));
       this.undrawn.set(element, mentions.length - bars.length);
     }
     this.spans.set(element, [start, start + text.length]);
@@ -96,7 +104,7 @@ export class RunningText {
       for (const place of options.still ? bar.writtenAt.keys() : [bar.mention.start]) {
         if (!labelled.has(place)) labelled.set(place, []);
         labelled.get(place).push(bar);
-        cuts.add(place).add(anchorEnd(text, place));
+        cuts.add(place).add(options.words ? Math.min(wordAfter(options.words, place)[1], text.length) : anchorEnd(text, place));
       }
     }
     const places = [...cuts].sort((a, b) => a - b);
@@ -104,7 +112,7 @@ export class RunningText {
     for (let i = 0; i + 1 < places.length; i++) {
       const [start, end] = [places[i], places[i + 1]];
       open = open.filter((bar) => bar.mention.end > start).concat(starting.get(start) ?? []);
-      if (!open.length) yield document.createTextNode(text.slice(start, end));
+      if (!open.length) yield* inWords(text, start, end, options.words);
       else yield this.#piece(text, start, end, open.sort((a, b) => a.top - b.top), labelled.get(start) ?? [], options);
     }
   }
@@ -114,9 +122,9 @@ export class RunningText {
     const [near, far] = rightToLeft(text, start) ? ["right", "left"] : ["left", "right"];
     const layers = []; // image, position, size
     for (const { mention, top, height: tall } of bars) {
-      const image = options.colouring.image(mention.label, mention.probability);
-      const part = partAt(mention, start);
-      const above = (height - top) * LANE, thick = tall < 1 ? THIN_BAR * tall : BAR, bar = part ? thick : thick / 3;
+      const image = options.colouring.image(mention.label, mention.probability, mention.state);
+      const part = partAt(mention, start), isFaint = FAINT.includes(mention.state);
+      const above = (height - top) * LANE, thick = tall < 1 ? THIN_BAR * tall : BAR, bar = part && !isFaint ? thick : thick / 3;
       layers.push([image, `left bottom ${(above - bar).toFixed(2)}em`, `100% ${bar.toFixed(2)}em`]);
       if (tall < 1 || !part) continue;
       for (const [side, isEnd] of [[near, start === part[0]], [far, end === part[1]]])
@@ -133,7 +141,7 @@ export class RunningText {
     piece.style.backgroundSize = layers.map((layer) => layer[2]).join();
     if (options.still) piece.title = tooltip(bars, text);
     const labels = labelled.filter((bar) => !options.still || bar.height === 1).map((bar) => this.#label(bar, start, height, near, text, options));
-    piece.append(...labels, text.slice(start, end));
+    piece.append(...labels, ...inWords(text, start, end, options.words));
     this.pieces.set(piece, { start, end, height, bars, near });
     room.append(piece);
     return room;
@@ -145,15 +153,15 @@ export class RunningText {
     if (first) {
       label.type = "button";
       label.tabIndex = -1;
-      label.className = thin ? "tag thin" : "tag"; // seen when the keyboard is on it
-      label.setAttribute("aria-label", saying(bar.mention, text));
+      label.className = `tag${thin ? " thin" : ""} ${bar.mention.classes ?? ""}`.trim(); // a thin one is seen when the keyboard is on it
+      label.setAttribute("aria-label", bar.mention.saying ?? saying(bar.mention, text));
     } else {
       label.setAttribute("aria-hidden", "true");
       if (bar.writtenAt.get(start)) label.className = "narrow";
     }
     label.style.setProperty(side, ".25em");
     label.style.bottom = `${(((height - bar.top - 1) * LANE) / LABEL_SIZE).toFixed(2)}em`;
-    label.style.color = options.colouring.colour(bar.mention.label);
+    label.style.color = options.colouring.colour(bar.mention.label, bar.mention.state);
     label.textContent = bar.label;
     bar.colour = label.style.color;
     this.pieces.set(label, { start, end: start, height, bars: [bar] });
@@ -168,7 +176,10 @@ export class RunningText {
     return this.#labelLines(part);
   }
 
-  /** Writes the labels of bars that go on in a further line at its beginning: where lines end is known once they are laid out. */
+  /**
+   * Writes the labels of bars that go on in a further line at its beginning, and moves those that reach beyond the end of theirs: where
+   * lines end is known once they are laid out.
+   */
   #labelLines(part) {
     const box = part.getBoundingClientRect(), em = parseFloat(getComputedStyle(part).fontSize);
     const lines = new Map(), stands = []; // bar -> the line that it was on last; where bars begin on a line
@@ -185,6 +196,11 @@ export class RunningText {
       }
     }
     const labels = stands.filter(({ bar, isFurther }) => isFurther && bar.height === 1).flatMap((stand) => lineLabel(stand, stands, em));
+    const beyond = [...part.querySelectorAll(".tag")].map((tag) => {
+      const { left, right } = tag.getBoundingClientRect(), moved = parseFloat(tag.style.translate) || 0;
+      return [tag, Math.min(box.right - right + moved, 0) || Math.max(box.left - left + moved, 0)];
+    });
+    for (const [tag, by] of beyond) tag.style.translate = by ? `${by}px` : "";
     for (const old of part.querySelectorAll(".again")) old.remove();
     part.append(...labels);
   }
@@ -195,15 +211,15 @@ export class RunningText {
     return this.spans.get(element.closest(".part"))?.[0] ?? 0;
   }
 
-  /** The mention at a point, and all that cover the place, the one meant first; or null. */
+  /** The mention at a point, and all that cover the place, the one meant first, and whether the point is on the words alone; or null. */
   hit(target, x, y) {
     const label = target.closest?.(".tag, .bars b"), piece = target.closest?.(".bars");
     if (!piece || !this.pieces.has(piece)) return null;
     const shift = this.#shiftOf(piece);
     const { bars, height, start } = this.pieces.get(piece);
-    const meant = label ? this.pieces.get(label).bars[0] : barAt(piece, bars, height, x, y, start);
+    const lane = laneAt(piece, height, x, y), meant = label ? this.pieces.get(label).bars[0] : barAt(bars, lane, height, start);
     const all = [meant, ...(bars.some((bar) => bar.height < 1) ? byProbability(bars) : bars).filter((bar) => bar !== meant)];
-    return { mentions: all.map((bar) => shifted(bar.mention, shift)), element: label ?? piece };
+    return { mentions: all.map((bar) => shifted(bar.mention, shift)), element: label ?? piece, isOnWords: !label && lane === 0 };
   }
 
   /** The mention of a label's button. */
@@ -261,7 +277,24 @@ export class RunningText {
 }
 
 /** A label with how probable its mention is, where that is known. */
-const sureLabel = ({ label, probability }) => (probability == null ? label : `${label} ${number(probability)}`);
+const sureLabel = ({ tag, label, probability }) => tag ?? (probability == null ? label : `${label} ${number(probability)}`);
+
+const dashed = (colour, on, off) => `repeating-linear-gradient(90deg,${colour} 0 ${on},transparent ${on} calc(${on} + ${off}))`;
+
+/** The first of these spans that ends behind a place. */
+const wordAfter = (words, place) => words[firstIndex(words, ([, end]) => end > place)] ?? [Infinity, Infinity];
+
+/** A piece of a text; with the spans of `words` an element for each, and for what is between them. */
+function* inWords(text, start, end, words) {
+  if (!words) return yield document.createTextNode(text.slice(start, end));
+  for (let at = start, next; at < end; at = next) {
+    const [from, to] = wordAfter(words, at), element = document.createElement("span"), isWord = at >= from;
+    next = Math.min(isWord ? to : from, end);
+    element.className = isWord ? "word" : "gap";
+    element.textContent = text.slice(at, next);
+    yield element;
+  }
+}
 
 /** The label of a bar at the beginning of a further line, up to the next bar in its lane; none where there is no room. */
 function lineLabel({ bar, line, near, below, at }, stands, em) {
@@ -269,7 +302,7 @@ function lineLabel({ bar, line, near, below, at }, stands, em) {
   const room = Math.min(...next.map((other) => other.at - at)) - 0.4 * em;
   if (room < 2 * LABEL_SIZE * em) return [];
   const label = document.createElement("b");
-  label.className = "again";
+  label.className = `again ${bar.mention.classes ?? ""}`;
   label.dataset.label = bar.label; // the style sheet writes it, so that it is no part of the text
   label.setAttribute("aria-hidden", "true");
   Object.assign(label.style, { [near]: `${at + 0.16 * em}px`, bottom: `${below}px`, color: bar.colour });
@@ -316,12 +349,16 @@ export function ends(text, mention, most = 80) {
   return `${whole(words.slice(0, half)).replace(/ \S*$/, "")} … ${whole(words.slice(-half)).replace(/^\S* /, "")}`;
 }
 
-/** The bar that a point is on; on the words themselves, one that covers them before one that has a gap there. */
-function barAt(piece, bars, height, x, y, start) {
+/** How many lanes a point is below the words; 0 on the words themselves. */
+function laneAt(piece, height, x, y) {
   const em = parseFloat(getComputedStyle(piece).fontSize);
   const rects = [...piece.getClientRects()];
   const rect = rects.find((r) => y >= r.top && y <= r.bottom && x >= r.left && x <= r.right) ?? rects[0];
-  const place = Math.max(height - (rect.bottom - y) / (LANE * em), 0);
+  return Math.max(height - (rect.bottom - y) / (LANE * em), 0);
+}
+
+/** The bar that a point is on; on the words themselves, one that covers them before one that has a gap there. */
+function barAt(bars, place, height, start) {
   const passesOver = (bar) => (place === 0 && !partAt(bar.mention, start) ? height : 0);
   const distance = (bar) => Math.max(bar.top - place, place - bar.top - bar.height, 0) + passesOver(bar);
   return bars.reduce((best, bar) => (distance(bar) < distance(best) ? bar : best));
@@ -334,6 +371,6 @@ function margins(text, mentions) {
     const { start } = mention, side = rightToLeft(text, start) ? "left" : "right";
     beyond[side] = Math.max(beyond[side], cells(sureLabel(mention)) - (anchorEnd(text, start) - start));
   }
-  const room = (sum) => `max(0px, ${Math.min(0.4 * sum, 6).toFixed(2)}em - var(--spare, 0px))`;
+  const room = (sum) => `${Math.min(0.4 * sum, 6).toFixed(2)}em`;
   return { left: room(beyond.left), right: room(beyond.right) };
 }
