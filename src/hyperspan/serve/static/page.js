@@ -76,7 +76,9 @@ async function ask() {
 }
 
 function remedy({ status }) {
-  if (view.constraints.length && (status === 400 || status === 422)) return ["Remove the constraints", () => removeConstraints(view.constraints)];
+  const isRefused = status === 400 || status === 422;
+  if (view.constraints.length && isRefused) return ["Remove the constraints", () => removeConstraints(view.constraints)];
+  if (view.mode === "promise" && isRefused) return ["Show the best set", () => setMode("set")];
   return status === 0 || status >= 500 ? ["Try again", ask] : undefined;
 }
 
@@ -149,7 +151,10 @@ function draw() {
   $("threshold-value").textContent = view.least.toFixed(2);
   $("threshold").closest("fieldset").classList.toggle("by-set", view.mode !== "threshold");
   $("recall").value = view.recall;
-  $("promise").textContent = view.mode === "promise" && answer?.document.promise ? `${answer.document.promise}.` : "";
+  const { canPromise, model } = view;
+  for (const field of [$("recall"), document.querySelector("[value=promise]")]) field.disabled = !canPromise;
+  $("promise").textContent = !model.promises ? "" : !canPromise ? "Nothing is promised of names alone, without pronouns, or where mentions are required or forbidden."
+    : view.mode === "promise" && answer?.document.promise ? `${answer.document.promise}.` : "";
   updateTypes(view);
   drawConstraints(view, colouring, { remove: removeConstraints, light });
   drawSets(view, colouring, { choose, more: moreSets, anyway: setsAnyway, light });

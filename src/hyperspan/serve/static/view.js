@@ -108,13 +108,22 @@ export class View {
   choose(model) {
     this.model = model;
     this.names &&= model.name_labels.length > 0;
-    if (this.mode === "promise" && !model.promises) this.mode = "set";
     const { labels } = this;
     this.constraints = this.constraints.filter((constraint) => labels.includes(constraint.label));
     this.hidden = new Set([...this.hidden].filter((label) => labels.includes(label)));
     if (this.hidden.size >= labels.length) this.hidden.clear();
     this.byLabel = Object.fromEntries(Object.entries(this.byLabel).filter(([label]) => labels.includes(label)));
     this.ranks = new Map();
+    this.#withoutPromise();
+  }
+
+  /** Whether the server can promise something: of all mentions, as the model finds them. */
+  get canPromise() {
+    return this.model.promises && !this.names && this.pronouns && !this.constraints.length;
+  }
+
+  #withoutPromise() {
+    if (this.mode === "promise" && !this.canPromise) this.mode = "set";
   }
 
   constraintOf(mention) {
@@ -129,6 +138,7 @@ export class View {
     this.constraints = this.constraints.filter((constraint) => keyOf(constraint) !== keyOf(span));
     if (was !== kind) this.constraints.push({ kind, ...span });
     this.ranks = new Map();
+    this.#withoutPromise();
   }
 
   leastOf(label) {
