@@ -34,7 +34,7 @@ export interface Options {
   types?: string[] | null;
   /** Find only names, under the types that they are names of; for models that mark names. */
   names?: boolean;
-  /** Also give `alternatives`: so many sets for each sentence; not for models of mentions with gaps. */
+  /** Also give `alternatives`: so many sets for each sentence. */
   topK?: number;
   /** Also give `candidates`: every mention with at least this probability. */
   candidates?: number | null;

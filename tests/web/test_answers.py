@@ -30,20 +30,23 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def options_for(annotate: Annotator) -> list[dict[str, Any]]:
-    """Those that a model has in a browser."""
-    return [one for one in OPTIONS if not (annotate.discontinuous and "topK" in one)]
-
-
 def python_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"top_k" if name == "topK" else name: value for name, value in options.items()}
+
+
+def found_key(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (*one["codePoints"], one["label"], str(one.get("fragmentCodePoints", [])))
+
+
+def key_of(one: Mention) -> tuple[Any, ...]:
+    return one.start, one.end, one.label, str(list(map(list, one.fragments)))
 
 
 def check_mentions(found: Iterable[Mapping[str, Any]], expected: Iterable[Mention], text: str, least: float) -> None:
     """Raise an error unless these are the same mentions, but for those whose probability is just the least."""
     wide = text.encode("utf-16-le", "surrogatepass")
-    ours = {(*one["codePoints"], one["label"], str(one.get("fragmentCodePoints", []))): one for one in found}
-    theirs = {(one.start, one.end, one.label, str(list(map(list, one.fragments)))): one for one in expected}
+    ours = {found_key(one): one for one in found}
+    theirs = {key_of(one): one for one in expected}
     for key in ours.keys() ^ theirs.keys():
         probability = ours[key]["probability"] if key in ours else theirs[key].probability
         assert abs((probability or 0) - least) < CLOSE, (key, probability, text)
@@ -60,12 +63,9 @@ def check_alternatives(found: list[dict[str, Any]], document: Document) -> None:
     for ours, theirs in zip(found, expected, strict=True):
         shares = [one["probability"] for one in ours["sets"]]
         assert shares == pytest.approx([one.probability for one in theirs.sets], abs=CLOSE)
-        known = {
-            frozenset((mention.start, mention.end, mention.label) for mention in one.mentions): one.probability
-            for one in theirs.sets
-        }
+        known = {frozenset(map(key_of, one.mentions)): one.probability for one in theirs.sets}
         for one in ours["sets"]:
-            key = frozenset((*mention["codePoints"], mention["label"]) for mention in one["mentions"])
+            key = frozenset(map(found_key, one["mentions"]))
             assert known.get(key, shares[-1]) == pytest.approx(one["probability"], abs=CLOSE)
 
 
@@ -82,8 +82,7 @@ def check_answer(annotate: Annotator, text: str, options: Mapping[str, Any], fou
 def test_answers_are_those_of_python(name: str) -> None:
     """For the sample texts with each kind of options, and generated texts of any Unicode."""
     annotate = load(name)
-    options = options_for(annotate)
-    given = [(text, some) for text in (*SAMPLES, "\n\n".join(SAMPLES), "", " ") for some in options]
-    given += [(text, options[number % len(options)]) for number, text in enumerate(generated(seed=3, count=1000))]
+    given = [(text, some) for text in (*SAMPLES, "\n\n".join(SAMPLES), "", " ") for some in OPTIONS]
+    given += [(text, OPTIONS[number % len(OPTIONS)]) for number, text in enumerate(generated(seed=3, count=1000))]
     for (text, some), found in zip(given, answers(PRETRAINED / name, given), strict=True):
         check_answer(annotate, text, some, found)

@@ -17,7 +17,7 @@ from hyperspan.nn.folders import save_model
 from hyperspan.runtime.folders import PRETRAINED
 from tests.support.models import TRAINING, learn, new_model
 from tests.web.node import NEEDS, answers, node
-from tests.web.test_answers import SAMPLES, check_answer, options_for
+from tests.web.test_answers import OPTIONS, SAMPLES, check_answer
 from tests.web.texts import generated
 
 pytestmark = NEEDS
@@ -47,8 +47,7 @@ def test_models_of_all_shapes_answer_as_in_python(shape: str, tmp_path: Path) ->
     words = " ".join(token for one in TRAINING for token in one.tokens)
     texts = [words, *SAMPLES, *generated(seed=5, count=40)]
     annotate = load(tmp_path)
-    options = options_for(annotate)
-    given = [(text, options[number % len(options)]) for number, text in enumerate(texts)]
+    given = [(text, OPTIONS[number % len(OPTIONS)]) for number, text in enumerate(texts)]
     for (text, some), found in zip(given, answers(tmp_path, given), strict=True):
         check_answer(annotate, text, some, found)
 
@@ -63,11 +62,6 @@ def test_models_that_need_python_are_refused(kept: str, instead: str, tmp_path: 
     [refusal] = answers(tmp_path / "other", [("a", {})])
     assert refusal["error"].startswith("HyperspanError: this")
     assert refusal["error"].endswith("use Python for it")
-
-
-def test_best_sets_of_models_with_gaps_are_refused() -> None:
-    [refusal] = answers(PRETRAINED / "craft", [("a", {"topK": 2})])
-    assert refusal["error"].startswith("HyperspanError: topK is not for models of mentions with gaps")
 
 
 DAMAGES = {

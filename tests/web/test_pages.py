@@ -17,7 +17,7 @@ from scripts.site import browser as site
 from tests.serve.page.reader import NEEDS as NEEDS_BROWSER
 from tests.serve.page.reader import PATIENCE
 from tests.web.node import NEEDS
-from tests.web.test_answers import MODELS, SAMPLES, check_answer, options_for
+from tests.web.test_answers import MODELS, OPTIONS, SAMPLES, check_answer
 from tests.web.texts import generated
 from web.figures import served
 
@@ -68,12 +68,11 @@ def opened(page: Page, address: str, model: str) -> None:
 def test_answers_in_a_worker_are_those_of_python(page: Page, address: str, name: str) -> None:
     opened(page, address, name)
     annotate = load(name)
-    options = options_for(annotate)
-    given: list[tuple[str, dict[str, Any]]] = [(text, some) for text in SAMPLES for some in options]
+    given: list[tuple[str, dict[str, Any]]] = [(text, some) for text in SAMPLES for some in OPTIONS]
     texts = [
         text.encode("utf-8", "replace").decode() for text in generated(seed=4, count=150)
     ]  # as browsers are handed
-    given += [(text, options[number % len(options)]) for number, text in enumerate(texts)]
+    given += [(text, OPTIONS[number % len(OPTIONS)]) for number, text in enumerate(texts)]
     found = page.evaluate("given => Promise.all(given.map(([text, options]) => annotate(text, options)))", given)
     for (text, some), answer in zip(given, found, strict=True):
         check_answer(annotate, text, some, answer)

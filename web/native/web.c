@@ -310,8 +310,10 @@ EXPORT(read_tokens) int32_t read_tokens(const uint16_t *lines, int32_t size, con
 /* -- a batch of sentences -------------------------------------------------------------------------------------------------- */
 
 static struct {
-    int32_t n, c, m;
-    const float *absent, *present, *extend, *close, *branch; /* scores, calibrated; the last one NULL if tied */
+    int32_t n, c, m, gaps, later;
+    const float *absent, *present, *extend, *branch, *close; /* scores, calibrated; `branch` is NULL if tied */
+    const float *sums, *best; /* of first parts in place of `close`: over all choices, and the best of them */
+    const float *more, *last, *gap_items, *part_items; /* the best choices, as in MenuArrays; NULL without gaps */
     const int32_t *rows;                                     /* of mentions: sentence, type, and start and end of each part, then -1 */
     const float *probabilities;
 } computed;
@@ -498,8 +500,19 @@ EXPORT(compute) int32_t compute(int32_t count, const int32_t *sentences, float s
     const Scores first = first_parts(&menus);
     if (chains_float(&batch, &first, log_z, &expected)) return -1;
     computed.n = (int32_t)n, computed.c = (int32_t)c, computed.m = (int32_t)m;
+    computed.gaps = (int32_t)batch.gaps, computed.later = (int32_t)batch.later;
     computed.absent = scores.absent, computed.present = scores.present, computed.extend = scores.extend;
-    computed.close = scores.close, computed.branch = scores.branch;
+    computed.branch = scores.branch, computed.close = scores.close, computed.last = scores.last;
+    computed.sums = computed.best = first.close;
+    return 0;
+}
+
+/* What the k best sets are found from, beside scores: the best choices of menus, after calibration. */
+EXPORT(rank_menus) int32_t rank_menus(void) {
+    MenuArrays ranked;
+    if (loaded.parts < 2) return 0;
+    if (weigh_menus(1, &ranked)) return -1;
+    computed.best = ranked.events, computed.more = ranked.more, computed.gap_items = ranked.gap_items, computed.part_items = ranked.part_items;
     return 0;
 }
 

@@ -41,7 +41,7 @@ export class Live {
     this.picture.addEventListener("pointerleave", () => this.#speak(null));
     this.picture.addEventListener("focusin", ({ target }) => this.#speak(this.text.mentionOf(target)));
     this.picture.addEventListener("focusout", () => this.#speak(null));
-    this.picture.addEventListener("keydown", (event) => this.#move(event));
+    this.picture.addEventListener("keydown", (event) => this.text.step(event));
   }
 
   /** Annotates with another model, and `text` if there is one. */
@@ -109,18 +109,6 @@ export class Live {
     this.#last = mention;
     this.text.light(mention ?? null, mention && this.colouring.colour(mention.label));
     this.said.textContent = mention ? `${mention.label} ${number(mention.probability)}: ${excerpt(this.#result.text, mention)}` : "";
-  }
-
-  /** From one mention to the next with the arrow keys. */
-  #move(event) {
-    const buttons = this.text.buttons, at = buttons.indexOf(document.activeElement);
-    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (to === undefined || at < 0 || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    const next = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
-    buttons[at].tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
   }
 }
 

@@ -57,8 +57,8 @@ export class Engine {
     const isProbability = (value) => typeof value === "number" && value > 0 && value <= 1;
     for (const value of Object.values(byLabel ?? {})) check(isProbability(value), `the threshold is ${value}; it must be a probability above 0 and at most 1`);
     check(candidates === null || isProbability(candidates), `the least probability of candidates is ${candidates}; it must be above 0 and at most 1`);
-    check(!topK || model.parts === 1, "topK is not for models of mentions with gaps, here; leave it out, or use Python");
-    check(Number.isInteger(topK) && topK >= 0 && topK <= 1000, `topK is ${topK}; it must be a whole number from 0 to 1000`);
+    const most = model.parts > 1 ? 100 : 1000; // gaps have many more choices
+    check(Number.isInteger(topK) && topK >= 0 && topK <= most, `topK is ${topK}; for this model it must be a whole number from 0 to ${most}`);
     const reported = model.labels.map((label) => (names ? (model.names[label] ?? null) : label));
     const isWanted = reported.map((label) => label !== null && asked.includes(label));
     const least = (of) => Float32Array.from(reported, (label, type) => (isWanted[type] ? of(label) : NEVER));
@@ -107,8 +107,8 @@ export class Engine {
   #read(text, batch, best, least, reported, to) {
     const { kernels } = this;
     const count = kernels.with([least], (at) => kernels.calls.mentions(Number(best), at));
-    const fields = kernels.ints(kernels.calls.batch_result(), 10);
-    const stride = 2 + 2 * this.model.parts, rows = kernels.ints(fields[8], stride * count), probabilities = kernels.floats(fields[9], count);
+    const fields = kernels.ints(kernels.calls.batch_result(), 18);
+    const stride = 2 + 2 * this.model.parts, rows = kernels.ints(fields[16], stride * count), probabilities = kernels.floats(fields[17], count);
     for (let i = 0; i < count; i++) {
       const [sentence, type, ...places] = rows.subarray(stride * i, stride * (i + 1));
       to.push(mentionAt(text, batch[sentence], places, reported[type], probabilities[i]));
@@ -117,16 +117,19 @@ export class Engine {
 
   *#alternatives(text, batch, { topK, types, reported }) {
     const { kernels } = this;
-    const [n, c, m, ...addresses] = kernels.ints(kernels.calls.batch_result(), 8);
-    const sizes = [m, m, (c - 1) * m, c * m, (c - 1) * m];
+    kernels.enough(kernels.calls.rank_menus());
+    const [n, c, m, gaps, later, ...addresses] = kernels.ints(kernels.calls.batch_result(), 16), stages = Array.from({ length: this.model.parts - 1 }, (_, i) => i);
+    const sizes = [m, m, (c - 1) * m, (c - 1) * m, c * m, c * m, c * m, c * m, later * m, gaps * m, 2 * later * m];
     for (const [index, sentence] of batch.entries()) {
-      const [absent, present, extend, close, branch] = addresses.map((at, kind) => at && kernels.floats(at + 4 * index * n * sizes[kind], n * sizes[kind]));
-      const ranked = bestSets({ absent, present, extend, close, branch, c, m }, sentence.count, types, topK);
+      const values = (kind, stage = 0) => addresses[kind] && kernels.floats(addresses[kind] + 4 * (stage * batch.length + index) * n * sizes[kind], n * sizes[kind]);
+      const [absent, present, extend, branch, close, sums, best, more, last] = sizes.map((_, kind) => values(kind));
+      const gapItems = stages.map((stage) => values(9, stage)), partItems = stages.slice(1).map((stage) => values(10, stage - 1));
+      const ranked = bestSets({ absent, present, extend, branch, close, sums, best, more, last, gapItems, partItems, gaps, later, c, m }, sentence.count, types, topK);
       yield {
         start: sentence.units[0], end: sentence.units.at(-1), codePoints: [sentence.points[0], sentence.points.at(-1)],
         sets: ranked.map(({ probability, mentions }) => ({
           probability,
-          mentions: mentions.map(([start, end, type]) => mentionAt(text, sentence, [start, end], reported[type])).sort(inOrder),
+          mentions: mentions.map(({ type, places }) => mentionAt(text, sentence, places, reported[type])).sort(inOrder),
         })),
       };
     }

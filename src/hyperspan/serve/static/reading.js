@@ -19,7 +19,7 @@ export class Reading {
     element.addEventListener("pointermove", (event) => event.pointerType === "mouse" && this.#hover(event));
     element.addEventListener("pointerleave", () => this.#tip(null));
     element.addEventListener("click", (event) => this.#click(event));
-    element.addEventListener("keydown", (event) => this.#key(event));
+    element.addEventListener("keydown", (event) => this.text.step(event));
     element.addEventListener("focusin", (event) => this.#focused(event.target));
     element.addEventListener("focusout", () => this.#tip(null));
     const select = debounced(() => this.#select());
@@ -105,15 +105,6 @@ export class Reading {
   }
 
   // -- keyboard ---------------------------------------------------------------------------------------------------------
-
-  #key(event) {
-    const buttons = this.text.buttons, at = buttons.indexOf(document.activeElement);
-    const next = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1 };
-    const to = { ...next, Home: 0, End: buttons.length - 1 }[event.key];
-    if (to === undefined || at < 0 || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    buttons[Math.min(Math.max(to, 0), buttons.length - 1)].focus();
-  }
 
   #focused(target) {
     const mention = this.text.mentionOf(target);

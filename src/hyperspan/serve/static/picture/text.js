@@ -232,6 +232,19 @@ export class RunningText {
     return [...this.element.querySelectorAll("button.tag")];
   }
 
+  /** From one label to the next with the arrow keys; the one that has the focus is the one that Tab comes to. */
+  step(event) {
+    const { buttons } = this, at = buttons.indexOf(document.activeElement);
+    const next = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1 };
+    const to = { ...next, Home: 0, End: buttons.length - 1 }[event.key];
+    if (to === undefined || at < 0 || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    for (const button of buttons) button.tabIndex = -1;
+    const button = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
+    button.tabIndex = 0;
+    button.focus();
+  }
+
   /** Whether some mentions are drawn without their labels, because too many overlap. */
   get isDeep() {
     return this.element.querySelector(".thin") !== null;
