@@ -53,15 +53,20 @@ def test_models_of_all_shapes_answer_as_in_python(shape: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("kept", "instead"), [('kind = "segmental"', 'kind = "joint"'), ('name = ""', 'name = "a/bert"')]
+    ("kept", "instead", "remedy"),
+    [
+        ('kind = "segmental"', 'kind = "joint"', "use Python for it"),
+        ('name = ""', 'name = "a/bert"', "use Python for it"),
+        ("[model]", "[model]\nnewer = 1", "the hyperspan that trained the model"),
+    ],
 )
-def test_models_that_need_python_are_refused(kept: str, instead: str, tmp_path: Path) -> None:
+def test_models_that_need_another_program_are_refused(kept: str, instead: str, remedy: str, tmp_path: Path) -> None:
     shutil.copytree(PRETRAINED / "genia", tmp_path / "other")
     config = tmp_path / "other/config.toml"
     config.write_text(config.read_text().replace(kept, instead, 1))
     [refusal] = answers(tmp_path / "other", [("a", {})])
-    assert refusal["error"].startswith("HyperspanError: this")
-    assert refusal["error"].endswith("use Python for it")
+    assert refusal["error"].startswith("HyperspanError: ")
+    assert refusal["error"].endswith(remedy)
 
 
 DAMAGES = {

@@ -16,7 +16,7 @@ from hyperspan.runtime.folders import PRETRAINED
 from hyperspan.serve.app import STATIC
 from tests.web.node import NEEDS, WEB, node
 
-LINES = 1_200
+LINES = 1_230
 """The most lines of JavaScript: what needs more belongs into C."""
 
 

@@ -101,11 +101,11 @@ def test_hostile_texts_and_options_are_answered_with_a_sentence(page: Page, addr
         r"""async () => {
           const tried = (...given) => annotate(...given).then(({ mentions }) => mentions.every((one) => one.end > one.start), (error) => error.message);
           return [await tried("a".repeat(1e6)), await tried("\ud800 of Bergen\udc00 \ud83d".repeat(500)), await tried("\u0301".repeat(1e5)), await tried(" \n".repeat(5e5)),
-            await tried("(".repeat(1e5)), await tried("日".repeat(3000)), await tried(7), await tried("a", {threshold: 2}), await tried("a", {types: ["x"]}), await tried("a", {topK: -1})];
+            await tried("(".repeat(1e5)), await tried("日".repeat(3000)), await tried(7), await tried("a", {threshold: 2}), await tried("a", {types: ["x"]}), await tried("a", {topK: -1}), await tried("a", {require: []}), await tried("", null)];
         }"""
     )
     assert said[:6] == [True] * 6
-    assert all(isinstance(one, str) for one in said[6:])
+    assert all(isinstance(one, str) for one in said[6:-1]) and said[-1] is True
     assert said[6] == "a text to annotate is a number, but must be a string"
 
 

@@ -45,8 +45,9 @@ export class Engine {
 
   // -- options ------------------------------------------------------------------------------------------------------------
 
-  #wanted({ threshold = null, types = null, names = false, topK = 0, candidates = null }) {
-    const { model } = this;
+  #wanted({ threshold = null, types = null, names = false, topK = 0, candidates = null, ...unknown }) {
+    const { model } = this, [first] = Object.keys(unknown);
+    check(first === undefined, `there is no option ${JSON.stringify(first)} here; there are threshold, types, names, topK and candidates`);
     check(!names || this.nameLabels.length, "this model does not mark names, so that it cannot find names alone; leave the option names out");
     const known = names ? this.nameLabels : this.labels.length === model.labels.length ? model.labels : model.labels.filter((label) => !types || types.includes(label) || this.labels.includes(label));
     const asked = types ?? (names ? this.nameLabels : this.labels);

@@ -8,7 +8,7 @@ export { HyperspanError };
 export async function load(source, { onProgress } = {}) {
   const given = source instanceof URL || typeof source === "string" ? new URL(source, globalThis.document?.baseURI ?? import.meta.url).href : source;
   const model = typeof Worker === "undefined" ? await here(given, onProgress) : await inWorker(given, onProgress);
-  const annotate = (text, options = {}) => model.annotate(text, options);
+  const annotate = (text, options) => model.annotate(text, options ?? {});
   return Object.assign(annotate, { labels: model.labels, nameLabels: model.nameLabels, close: () => model.close() });
 }
 

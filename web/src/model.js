@@ -76,7 +76,7 @@ export function openModel(kernels, files) {
 // -- what the files say ---------------------------------------------------------------------------------------------------
 
 const DEFAULTS = {
-  model: { kind: "segmental", max_width: "n", tied: true, temperature: 1, mention_bias: 0, names: {}, tokenizer: "words" },
+  model: { kind: "segmental", discontinuous: null, max_width: "n", tied: true, temperature: 1, mention_bias: 0, names: {}, tokenizer: "words" },
   calibration: { temperatures: {}, biases: {}, discontinuous: 0 },
   discontinuous: { parts: 2, gap: 8, later_width: 4, bias: 0 },
   words: { dimension: 0, tag_dimension: 0 },
@@ -95,6 +95,9 @@ function configOf(text) {
   }
   const config = Object.fromEntries(Object.entries(DEFAULTS).map(([name, keys]) => [name, { ...keys, ...found[name] }]));
   const { model, encoder, transformer, characters } = config;
+  for (const name of ["model", "calibration", "discontinuous", "segmental"])
+    for (const key of Object.keys(config[name]))
+      check(key in DEFAULTS[name], `config.toml has ${name}.${key.slice(0, 50)}, which this version does not know; take the package of the hyperspan that trained the model`);
   check(["segmental", "discontinuous"].includes(model.kind),
     `this is a model of kind ${JSON.stringify(model.kind)}, and only those of kind "segmental" and "discontinuous" run in a browser; use Python for it`);
   check(encoder.kind === "neural" && !transformer.name && encoder.layers > 0 && encoder.layers <= 100,
