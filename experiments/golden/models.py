@@ -35,7 +35,7 @@ SMALL = (
     *("encoder.span_hidden=6", "encoder.input_dropout=0.1", "encoder.output_dropout=0", "training.start="),
     *("training.batch_size=4", "training.epochs=25", "training.patience=0", "training.learning_rate=0.03"),
     *("training.schedule=cosine", "training.warmup_epochs=0", "training.lm_loss_weight=0", "training.ema_decay=0"),
-    "training.eval_epochs=1",
+    *("training.eval_epochs=1", "training.cross_fit=false"),
 )
 """Settings of a small model, all that would otherwise follow from the corpus among them."""
 HANDCRAFTED = ("encoder.kind=handcrafted", "handcrafted.min_count=2", "training.learning_rate=0.05")

@@ -368,6 +368,9 @@ class TrainingConfig:
     """Weight of an auxiliary language-model loss, which predicts the words before and after each word. 0 for none."""
     tune_mention_bias: bool = key(False, "fixed")
     """Whether training ends by choosing `model.mention_bias`, by F1 on dev."""
+    cross_fit: bool = key(False, "live", "auto")
+    """Whether models of halves of train and dev are trained too, whose mentions in the other halves help to calibrate
+    the model. `auto`: below 300 training sentences, where dev alone has too few mentions."""
     ema_decay: float = key(0.0, "fixed", "auto", low=0, high=0.99999)
     """Decay of the exponential moving average of the parameters. The average is what is evaluated and kept. 0 for
     none."""

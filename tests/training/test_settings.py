@@ -46,6 +46,7 @@ own_values: dict[str, st.SearchStrategy[Any]] = {
     "training.schedule": st.sampled_from(["constant", "cosine", "plateau"]),
     "training.warmup_epochs": st.floats(0, 5),
     "training.lm_loss_weight": st.floats(0, 1),
+    "training.cross_fit": st.booleans(),
     "training.ema_decay": st.floats(0, 0.9999),
 }
 
@@ -129,11 +130,18 @@ def test_training_ends_early_on_a_small_corpus_unless_the_length_is_given() -> N
     assert complete(Config(), CorpusFacts(SMALL, english=True)).training.patience == 0
 
 
+def test_cross_fit_is_for_small_corpora_without_a_teacher() -> None:
+    small, large = (CorpusFacts(count, english=False) for count in (SMALL - 1, SMALL))
+    assert complete(Config(), small).training.cross_fit and not complete(Config(), large).training.cross_fit
+    assert complete(Config().override(["training.cross_fit=true"]), large).training.cross_fit
+    assert not complete(Config().override(["distillation.teacher=genia"]), small).training.cross_fit
+
+
 SIZES = (30, 100, 300, 1_000, 3_000, 10_000)
 TABLE = {
     "neural": (
         "epochs eval_epochs warmup_epochs patience batch_size learning_rate schedule ema_decay "
-        "lm_loss_weight characters.encoder encoder.layers encoder.hidden encoder.span_hidden "
+        "lm_loss_weight cross_fit characters.encoder encoder.layers encoder.hidden encoder.span_hidden "
         "encoder.input_dropout encoder.output_dropout"
     ).split(),
     "handcrafted": ("batch_size", "learning_rate"),
@@ -149,7 +157,7 @@ def documented_table() -> str:
         for name in names:
             key = name if "." in name else f"training.{name}"
             values = [config.values([key])[key] for config in configs]
-            cells = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
+            cells = [f"{value:.4g}" if isinstance(value, float) else str(value).lower() for value in values]
             lines.append(f"| `{key}`{', handcrafted' * (encoder != 'neural')} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

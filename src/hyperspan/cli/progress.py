@@ -181,6 +181,8 @@ class TrainingDisplay(EventDisplay):
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value) or '""'
 
 

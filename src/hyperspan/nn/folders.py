@@ -9,7 +9,7 @@ has far more parameters than the file has tensors. Only a file that fits is read
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,13 +33,15 @@ from hyperspan.text.vocabulary import Vocabulary, check_labels, check_names, che
 from hyperspan.types import Sentence
 
 
-def new_model(config: Config, sentences: Sequence[Sentence]) -> Model:
+def new_model(config: Config, sentences: Sequence[Sentence], labels: Iterable[str] = ()) -> Model:
     """An untrained model for the words and labels of the training sentences; its parameters depend only on the seed.
 
-    The configuration must pass :func:`hyperspan.nn.validation.validate`.
+    It also has the given labels, which the sentences may lack. The configuration must pass
+    :func:`hyperspan.nn.validation.validate`.
     """
     config = config.settled().completed()
     vocabulary, resources = ENCODERS[config.encoder.kind].prepare(config, sentences)
+    vocabulary = replace(vocabulary, labels=sorted({*vocabulary.labels, *labels}))
     check_learnable(vocabulary, config)
     config = MODELS[config.model.kind].settled(config, vocabulary.labels, sentences)
     torch.manual_seed(config.training.seed)

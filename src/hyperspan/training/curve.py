@@ -256,7 +256,7 @@ class _Jobs:
         result = train(
             self.config,
             place,
-            overrides=[f"training.seed={seed}"],
+            overrides=[f"training.seed={seed}", *(() if self.keep else ["training.cross_fit=false"])],
             device=self.device,
             threads=self.threads,
             resume=begun,

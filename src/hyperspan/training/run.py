@@ -18,7 +18,7 @@ from hyperspan.corpora.source import Problems
 from hyperspan.errors import InputError, TrainingError, counted
 from hyperspan.evaluation.counts import Score
 from hyperspan.evaluation.intervals import Confidence, confidence
-from hyperspan.nn import Model, load_model, save_model
+from hyperspan.nn import Model, Recognizer, load_model, save_model
 from hyperspan.nn.folders import save_config
 from hyperspan.nn.validation import validate
 from hyperspan.plugins import MODELS
@@ -63,6 +63,7 @@ from hyperspan.training.events import (
     require_tensorboard,
 )
 from hyperspan.training.guarantees import measure_set_aside
+from hyperspan.training.halves import models_of_halves
 from hyperspan.training.loop import CHECKPOINT, Run, Trainer, dev_scores, mention_counts
 from hyperspan.training.loss import TrainingLoss
 from hyperspan.training.model_card import RunFacts, write_cards
@@ -311,7 +312,8 @@ def _finished(trainer: Trainer, adviser: Adviser, *, force: bool, small: bool) -
         model = load_model(folder, device)  # what is tuned is what is left
     best = sure = None
     if dev:
-        tune(model, dev)
+        cross_fit = model.config.training.cross_fit and isinstance(model, Recognizer)
+        tune(model, dev, models_of_halves(trainer.given, trainer.best_epoch) if cross_fit else ())
         counts = mention_counts(model, dev)
         scores, sure = Score.total(counts).by_measure, confidence(counts)
         best = scores["f1"]

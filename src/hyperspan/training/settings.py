@@ -28,7 +28,8 @@ LARGE = 5_000
 SCORINGS = 20
 """The number of dev evaluations in a run."""
 SMALL, SAME_SCORES = 300, 5
-"""With fewer sentences than this, training ends after so many dev evaluations without a better F1."""
+"""With fewer sentences than this, training ends after so many dev evaluations without a better F1, and models of halves
+take part in calibration."""
 NO_LSTM = "fofe"
 """The kind of model without a word LSTM, for which the language-model loss is impossible."""
 
@@ -208,4 +209,5 @@ def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
         "training.warmup_epochs": round(0.05 * training.epochs, 2),
         "training.ema_decay": round(min(max(1 - 20 / steps, 0.9), 0.9995), 4),
         "training.eval_epochs": _eval_epochs(training.epochs),
+        "training.cross_fit": corpus.sentences < SMALL and not config.distillation.teachers,
     }

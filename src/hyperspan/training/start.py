@@ -51,17 +51,19 @@ class Beginning:
     notes: Sequence[str] = ()
 
 
-def begin(config: Config, train: Sequence[Sentence], device: torch.device | str) -> Beginning:
-    """Make the model of a configuration for training sentences."""
+def begin(
+    config: Config, train: Sequence[Sentence], device: torch.device | str, *, labels: Iterable[str] = ()
+) -> Beginning:
+    """Make the model of a configuration for training sentences, and for labels that they may lack."""
     teachers = read_teachers(config, device)
     check_labels_known({mention.label for sentence in train for mention in sentence.mentions}, teachers)
     if teachers and config.distillation.copy_embeddings:
         student = new_student(config, teachers[0])
         return Beginning(student.to(device), with_annotated(train, student.labels), teachers)
     if not config.training.start:
-        return Beginning(new_model(config, train).to(device), train, teachers)
+        return Beginning(new_model(config, train, labels).to(device), train, teachers)
     start = read_start(config)
-    model = new_warm_model(config, start.model, train).to(device)
+    model = new_warm_model(config, start.model, train, labels).to(device)
     return Beginning(model, train, teachers, learnt_parameters(model, start), [start.describe(model, train)])
 
 
@@ -103,15 +105,18 @@ def read_start(config: Config) -> WarmStart:
     return WarmStart(name.rstrip("/").rpartition("/")[2], model)
 
 
-def new_warm_model(config: Config, start: Recognizer, sentences: Sequence[Sentence]) -> Recognizer:
-    """Create a model for the words and labels of training sentences, initialised from another model where possible.
+def new_warm_model(
+    config: Config, start: Recognizer, sentences: Sequence[Sentence], labels: Iterable[str] = ()
+) -> Recognizer:
+    """Create a model for the words and labels of training sentences, and for the given labels, initialised from another
+    model where possible.
 
     The configuration must have the shape of the other (:func:`hyperspan.training.settings.following`).
     """
     config = config.settled()
     encoder = ENCODERS[config.encoder.kind]
     vocabulary, resources = encoder.prepare_from(start.vocabulary, config, sentences)
-    vocabulary = replace(vocabulary, labels=sorted({*vocabulary.labels, *_named(start.labels, sentences)}))
+    vocabulary = replace(vocabulary, labels=sorted({*vocabulary.labels, *labels, *_named(start.labels, sentences)}))
     check_learnable(vocabulary, config)
     torch.manual_seed(config.training.seed)
     model = Recognizer(config, vocabulary)

@@ -55,6 +55,9 @@ DISCONTINUOUS_BIASES = [-step / 4 for step in range(17)]
 ENOUGH_DISCONTINUOUS = 10
 """With fewer discontinuous mentions in dev, no bias is chosen."""
 
+Halves = Sequence[tuple[Recognizer, Sequence[Sentence]]]
+"""Models like the one that is tuned, each with sentences that it has not seen: :mod:`hyperspan.training.halves`."""
+
 GOLD, F1 = -1, -1
 """The places of gold mentions in counts, and of F1 in measures."""
 
@@ -85,22 +88,28 @@ def _counted(model: Model, found: list[MentionSet], sentences: Sequence[Sentence
     return [known(sentence, mentions) for sentence, mentions in zip(sentences, found, strict=True)]
 
 
+def _with_halves(model: Recognizer, sentences: Sequence[Sentence], halves: Halves) -> Halves:
+    """A model and those of halves, now with its configuration, each with its sentences."""
+    for half, _ in halves:
+        half.config = model.config
+    return [(model, sentences), *halves]
+
+
 @torch.inference_mode()
-def best_temperature(model: Recognizer, sentences: Sequence[Sentence]) -> float:
+def best_temperature(model: Recognizer, sentences: Sequence[Sentence], halves: Halves = ()) -> float:
     """The temperature under which the sentences' mentions (those that the model can represent) are most probable.
 
     A temperature below that of the model has a penalty.
     """
-    scorer = model.scorer
     batches = []
-    for given in _batches(model, sentences):
-        scores, lengths = model(model.collate(given)), [len(sentence) for sentence in given]
-        gold = [scorer.representable(_known_gold(model, sentence), max(lengths)) for sentence in given]
-        known = gold, model.marks(given)
-        batches.append((model.biased(scores), lengths, known))
+    for one, its in _with_halves(model, sentences, halves):
+        for given in _batches(one, its):
+            scores, lengths = one(one.collate(given)), [len(sentence) for sentence in given]
+            gold = [one.scorer.representable(_known_gold(one, sentence), max(lengths)) for sentence in given]
+            batches.append((one.biased(scores), lengths, (gold, one.marks(given))))
 
     def negative_log_likelihood(temperature: float) -> float:
-        distributions = ((scorer.distribution(s / temperature, lengths), known) for s, lengths, known in batches)
+        distributions = ((model.scorer.distribution(s / temperature, lengths), known) for s, lengths, known in batches)
         return sum(-float(one.log_prob_of_known(*known).sum()) for one, known in distributions)
 
     def penalised(index: int) -> float:
@@ -156,40 +165,40 @@ def _with_gaps(mentions: Iterable[AnyMention]) -> set[AnyMention]:
     return {one for one in mentions if fragments_of(one)}
 
 
-def tune(model: Model, sentences: Sequence[Sentence]) -> None:
+def tune(model: Model, sentences: Sequence[Sentence], halves: Halves = ()) -> None:
     """Choose on dev what the model lists, and the calibration; store it in the model's configuration."""
     for setting in model.settings():
         _set(model, setting.section, **{setting.key: best_value(model, setting, sentences)})
     if isinstance(model, Recognizer):
         _set(model, "model", temperature=1.0)
         _set(model, "calibration", temperatures={}, biases={}, discontinuous=0.0)
-        tune_calibration(model, sentences)
+        tune_calibration(model, sentences, halves)
 
 
-def tune_calibration(model: Recognizer, sentences: Sequence[Sentence]) -> CalibrationFit | None:
+def tune_calibration(model: Recognizer, sentences: Sequence[Sentence], halves: Halves = ()) -> CalibrationFit | None:
     """Choose the temperature and, if types are independent, the calibration; return None if they are not.
 
-    Both stay near the current values if the sentences have few mentions.
+    Both stay near the current values if the sentences have few mentions. What models of `halves` find in their
+    sentences counts as much as what the model finds in its own.
     """
     had = model.config.calibration.of(model.labels, model.config.model.temperature)
     before = None if had is None else TypeCalibration(*had)
-    count = sum(len(_known_gold(model, sentence)) for sentence in sentences)
+    count = sum(len(_known_gold(model, sentence)) for _, its in ((model, sentences), *halves) for sentence in its)
     _set(model, "calibration", temperatures={}, biases={}, discontinuous=0.0)
-    _set(
-        model, "model", temperature=_between(model.config.model.temperature, best_temperature(model, sentences), count)
-    )
+    best = best_temperature(model, sentences, halves)
+    _set(model, "model", temperature=_between(model.config.model.temperature, best, count))
     if not model.abilities.calibrates:
         return None
-    fit = _fit_types(model, sentences, before)
-    if model.abilities.gaps and (bias := best_discontinuous_calibration(model, sentences, before)):
+    fit = _fit_types(model, sentences, before, halves)
+    if model.abilities.gaps and (bias := best_discontinuous_calibration(model, sentences, before, halves)):
         _set(model, "calibration", discontinuous=bias)
-        fit = replace(_fit_types(model, sentences, before), before=fit.before)
+        fit = replace(_fit_types(model, sentences, before, halves), before=fit.before)
     return fit
 
 
 @torch.inference_mode()
 def best_discontinuous_calibration(
-    model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None = None
+    model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None = None, halves: Halves = ()
 ) -> float:
     """The `calibration.discontinuous` with the lowest cross-entropy of the discontinuous mentions of the most probable
     sets, correct or not.
@@ -198,22 +207,26 @@ def best_discontinuous_calibration(
     that bias finds more of them, and was not learnt.
     """
     given = [
-        sentence
-        for batch in _batches(model, sentences)
-        for sentence, found in zip(batch, model.distribution(batch).argmax(), strict=True)
-        if _with_gaps(found)
+        (one, [sentence for batch in _batches(one, its) for sentence in _found_with_gaps(one, batch)])
+        for one, its in _with_halves(model, sentences, halves)
     ]
     had = min(0.0, -model.config.discontinuous.bias / model.config.model.temperature)
     had, chosen, count = had if before is None else before.discontinuous, model.config, 0
     losses: list[float] = []
     for bias in DISCONTINUOUS_BIASES:
         _set(model, "calibration", discontinuous=bias)
-        probabilities, right = _discontinuous_found(model, given)
+        found = [_discontinuous_found(one, its) for one, its in _with_halves(*given[0], given[1:])]
+        probabilities, right = map(np.concatenate, zip(*found, strict=True))
         count = len(right)
         losses.append(-float(np.log(np.where(right, probabilities, 1 - probabilities).clip(1e-9)).sum()))
     model.config = chosen
     best = DISCONTINUOUS_BIASES[int(np.argmin(losses))]
     return round((count * best + PRIOR_MENTIONS * had) / (count + PRIOR_MENTIONS), 3)
+
+
+def _found_with_gaps(model: Model, batch: Sequence[Sentence]) -> list[Sentence]:
+    """The sentences of a batch whose most probable sets have discontinuous mentions."""
+    return [one for one, found in zip(batch, model.distribution(batch).argmax(), strict=True) if _with_gaps(found)]
 
 
 def _discontinuous_found(model: Model, sentences: Sequence[Sentence]) -> tuple[np.ndarray, np.ndarray]:
@@ -232,9 +245,16 @@ def _discontinuous_found(model: Model, sentences: Sequence[Sentence]) -> tuple[n
     return np.array(probabilities), np.array(right, dtype=bool)
 
 
-def _fit_types(model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None) -> CalibrationFit:
+def _fit_types(
+    model: Recognizer, sentences: Sequence[Sentence], before: TypeCalibration | None, halves: Halves
+) -> CalibrationFit:
     """Choose the temperatures and biases of types, given the calibration of discontinuous mentions."""
-    batches = _parts(model, sentences) if model.abilities.gaps else _chains(model, sentences)
+    batches: list[ChainBatch | PartBatch] = []
+    first = 0
+    for one, its in _with_halves(model, sentences, halves):
+        read = (_parts if model.abilities.gaps else _chains)(one, its)
+        batches += [replace(batch, numbers=batch.numbers + first) for batch in read]
+        first += len(its)
     fit = DevChains(batches, len(model.labels), model.config.model.temperature, before).fit()
     chosen = (fit.chosen.temperatures, fit.chosen.biases)
     temperatures, biases = (dict(zip(model.labels, values.tolist(), strict=True)) for values in chosen)
