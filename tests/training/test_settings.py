@@ -141,7 +141,7 @@ SIZES = (30, 100, 300, 1_000, 3_000, 10_000)
 TABLE = {
     "neural": (
         "epochs eval_epochs warmup_epochs patience batch_size learning_rate schedule ema_decay "
-        "lm_loss_weight cross_fit characters.encoder encoder.layers encoder.hidden encoder.span_hidden "
+        "lm_loss_weight characters.encoder encoder.layers encoder.hidden encoder.span_hidden "
         "encoder.input_dropout encoder.output_dropout"
     ).split(),
     "handcrafted": ("batch_size", "learning_rate"),

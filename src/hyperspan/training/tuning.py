@@ -8,7 +8,7 @@ if all predictions on dev are correct, likelihood alone would push confidence to
 
 *Calibration.* The temperature fits the likelihood of whole sets; predicted mentions are still overconfident. Where
 types are independent, they get a temperature and a bias: :mod:`hyperspan.training.calibration`. Discontinuous mentions
-get a bias of their own.
+get a bias of their own. For small corpora, models of halves take part: :mod:`hyperspan.training.halves`.
 
 *Mention bias* (Lu & Roth 2015). A model that maximises the likelihood of sets finds too few mentions where it is
 unsure. A number added to the score of each mention trades precision for recall. The chosen one has the best F1.
