@@ -45,6 +45,7 @@ def _model_of(sentences: Sequence[Sentence], given: Run, epochs: int) -> Recogni
     if not any(sentence.mentions for sentence in sentences):
         return None
     new = begin(given.model.config, sentences, given.model.device, labels=given.model.labels)
+    assert isinstance(new.model, Recognizer), "only such models are calibrated"
     loss = TrainingLoss(new.model, new.teachers, given.loss.rates)
     config, lengths = new.model.config.training, [len(sentence) for sentence in new.train]
     optimiser = Optimiser(loss, math.ceil(len(lengths) / config.batch_size), new.learnt)
