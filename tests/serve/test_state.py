@@ -174,7 +174,8 @@ def test_metrics_count(server: Running) -> None:
 def test_the_description_has_examples_that_work(server: Running) -> None:
     content = server.client.get("/openapi.json").json()
     assert content["info"]["title"] == "hyperspan"
-    documented = {
+    tools = {"/health", "/setup", "/predict", "/versions", "/train", "/webhook", "/inception/predict", "/inception/train"}
+    documented = tools | {
         "/v1/annotate",
         "/v1/annotate/stream",
         "/v1/hypergraph",
@@ -197,8 +198,8 @@ def test_the_page(server: Running) -> None:
     assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
     assert "http://" not in page.text and "https://" not in page.text
     assert server.client.head("/").status_code == 200
-    for file in STATIC.iterdir():
-        assert server.client.get(f"/static/{file.name}").content == file.read_bytes()
+    for file in filter(Path.is_file, STATIC.rglob("*")):
+        assert server.client.get(f"/static/{file.relative_to(STATIC).as_posix()}").content == file.read_bytes()
     assert server.client.get("/static/text.css").text == style_sheet()  # also of pages that are written
 
 

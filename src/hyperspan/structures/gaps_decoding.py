@@ -108,7 +108,8 @@ def probable_mentions(
     """
     found: list[tuple[int, AnyMention]] = []
     probabilities: list[float] = []
-    room = [MOST_PER_WORD * max(words, 10) if min(least) < FEW else math.inf for words in lengths]
+    bounded = min(least, default=FEW) < FEW
+    room = [MOST_PER_WORD * max(words, 10) if bounded else math.inf for words in lengths]
     for b, i, w, k in np.argwhere((goes_on >= np.array(least)) & (goes_on > 0)).tolist():
         for parts, probability in _probable(menus, b, k, ((i, i + w + 1),), float(goes_on[b, i, w, k]), least[k]):
             found.append((b, with_parts(parts, k)))
