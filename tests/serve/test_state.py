@@ -174,7 +174,16 @@ def test_metrics_count(server: Running) -> None:
 def test_the_description_has_examples_that_work(server: Running) -> None:
     content = server.client.get("/openapi.json").json()
     assert content["info"]["title"] == "hyperspan"
-    tools = {"/health", "/setup", "/predict", "/versions", "/train", "/webhook", "/inception/predict", "/inception/train"}
+    tools = {
+        "/health",
+        "/setup",
+        "/predict",
+        "/versions",
+        "/train",
+        "/webhook",
+        "/inception/predict",
+        "/inception/train",
+    }
     documented = tools | {
         "/v1/annotate",
         "/v1/annotate/stream",
