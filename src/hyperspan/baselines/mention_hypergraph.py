@@ -46,7 +46,7 @@ from hyperspan.structures.graphs import (
     Hypergraph,
     Hyperpath,
     SegmentalNode,
-    walk,
+    viterbi,
 )
 from hyperspan.structures.graphs.segmental import END, upper_edges
 
@@ -241,7 +241,10 @@ def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[Segme
         closes, goes_on = (last + 1, kind) in structure.ends, (last + 1, kind) in structure.continues
         return (*[END] * closes, *[SegmentalNode("I", -1, kind, last + 1)] * goes_on)
 
-    return walk(graph, tail_of)
+    def weight(edge: Hyperedge[SegmentalNode]) -> float:
+        return 0.0 if edge.head.symbol in "AE" or set(edge.tail) == set(tail_of(edge.head)) else -math.inf
+
+    return viterbi(graph, weight)[1]
 
 
 def is_consistent(path: Iterable[Hyperedge]) -> bool:

@@ -21,9 +21,7 @@ from hyperspan.structures.graphs.hypergraph import (
     Hyperpath,
     hyperpaths,
     inside,
-    outside,
     viterbi,
-    walk,
 )
 from hyperspan.structures.graphs.joint import JointNode, joint_hypergraph, joint_hyperpath, joint_mentions
 from hyperspan.structures.graphs.packed import Graph
@@ -32,10 +30,9 @@ from hyperspan.structures.graphs.segmental import (
     SegmentalNode,
     hyperpath_of,
     mentions_of,
-    nodes_of,
     segmental_hypergraph,
 )
-from hyperspan.structures.graphs.semirings import Counting, KBest, Log, Max, Sampling
+from hyperspan.structures.graphs.semirings import Counting, KBest, Log
 
 if TYPE_CHECKING:
     from hyperspan.structures.graphs.distribution import GraphDistribution, SpanGraph
@@ -52,8 +49,6 @@ __all__ = [
     "JointNode",
     "KBest",
     "Log",
-    "Max",
-    "Sampling",
     "SegmentalNode",
     "SpanGraph",
     "Values",
@@ -69,13 +64,10 @@ __all__ = [
     "joint_mentions",
     "log_partition",
     "mentions_of",
-    "nodes_of",
-    "outside",
     "posteriors",
     "segmental_hypergraph",
     "stretches",
     "viterbi",
-    "walk",
 ]
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, check_encoded, walk
-from hyperspan.structures.mentions import AnyMention, Limits, Parts, parts_of, with_parts
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, encoding
+from hyperspan.structures.mentions import AnyMention, Limits, Parts, with_parts
 
 
 class DiscontinuousNode(NamedTuple):
@@ -90,27 +90,4 @@ def discontinuous_hyperpath(
     mentions: Iterable[AnyMention], graph: Hypergraph[DiscontinuousNode]
 ) -> Hyperpath[DiscontinuousNode]:
     """The one hyperpath that encodes this set of mentions."""
-    wanted = {(mention[2], parts_of(mention)) for mention in mentions}
-
-    def holds(node: DiscontinuousNode, before: Parts) -> bool:
-        """Whether some mention is below a node, which the hyperpath reached after these parts."""
-        of_kind = [parts for kind, parts in wanted if kind == node.kind and parts[: len(before)] == before]
-        if node.symbol == "X":
-            return before in of_kind
-        following = [parts[len(before)] for parts in of_kind if len(parts) > len(before)]
-        if node.symbol == "G":
-            return any(start >= node.start for start, _ in following)
-        if node.symbol == "D":
-            return any(parts[: len(node.parts)] == node.parts for kind, parts in wanted if kind == node.kind)
-        return any(start == node.start and end > node.last for start, end in following)
-
-    def tail_of(node: DiscontinuousNode) -> set[DiscontinuousNode]:
-        if node.symbol == "T":
-            own = DiscontinuousNode("I", node.start, node.kind, node.start)
-            return {own} if holds(own, ()) else {END_OF_MENTION}
-        every = {child for edge in graph.outgoing(node) for child in edge.tail}
-        return {child for child in every if holds(child._replace(kind=node.kind), node.parts)}
-
-    path = walk(graph, tail_of)
-    check_encoded((with_parts(parts, kind) for kind, parts in wanted), discontinuous_mentions(path))
-    return path
+    return encoding(graph, mentions, discontinuous_mentions)

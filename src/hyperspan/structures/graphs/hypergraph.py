@@ -16,7 +16,8 @@ tested against the functions below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Generic, TypeVar
@@ -75,6 +76,8 @@ class Hypergraph(Generic[Node]):
 
 Weights = Callable[[Hyperedge[Any]], float]
 """The log-weight of each hyperedge."""
+Marked = Callable[[Iterable[Hyperedge[Node]]], frozenset[Any]]
+"""The mentions that hyperedges mark."""
 
 
 def inside(graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element]) -> dict[Node, Element]:
@@ -86,24 +89,6 @@ def inside(graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element
             for edge in graph.outgoing(node)
         ]
         value[node] = reduce(semiring.plus, ways, semiring.zero) if ways else semiring.one
-    return value
-
-
-def outside(
-    graph: Hypergraph[Node], weights: Weights, semiring: Semiring[Element], inside_value: dict[Node, Element]
-) -> dict[Node, Element]:
-    """For each node the sum, over all ways to reach it from the root, of everything outside it.
-
-    The product with its inside value is the sum over all hyperpaths through the node (each counted as often as it
-    visits it). Needs a commutative semiring: counting, log or max.
-    """
-    value = dict.fromkeys(graph.nodes, semiring.zero)
-    value[graph.root] = semiring.one
-    for edge in graph.edges:
-        above = semiring.times(value[edge.head], semiring.lift(edge, weights(edge)))
-        for position, child in enumerate(edge.tail):
-            siblings = (inside_value[other] for place, other in enumerate(edge.tail) if place != position)
-            value[child] = semiring.plus(value[child], reduce(semiring.times, siblings, above))
     return value
 
 
@@ -120,28 +105,20 @@ def viterbi(graph: Hypergraph, weights: Weights) -> Scored:
     return best[0]
 
 
-def walk(graph: Hypergraph[Node], tail_of: Callable[[Node], Iterable[Node]]) -> Hyperpath[Node]:
-    """The hyperpath that takes, at each node with several edges, the one with this tail, in any order; it stops where
-    there is none."""
-    path: list[Hyperedge[Node]] = []
-    todo = [graph.root]
-    while todo:
-        node = todo.pop()
-        edges = graph.outgoing(node)
-        if len(edges) > 1:
-            tail = set(tail_of(node))
-            edges = [edge for edge in edges if set(edge.tail) == tail]
-        path += edges
-        todo.extend(child for edge in edges for child in reversed(edge.tail))
-    return tuple(path)
+def encoding(graph: Hypergraph[Node], mentions: Iterable[Any], marked: Marked[Node]) -> Hyperpath[Node]:
+    """The hyperpath that encodes a set of mentions, in a hypergraph where each set has at most one."""
+    wanted = set(mentions)
 
+    def weight(edge: Hyperedge[Node]) -> float:
+        found = marked((edge,))
+        return float(len(found)) if wanted.issuperset(found) else -math.inf
 
-def check_encoded(wanted: Iterable[Any], found: Collection[Any]) -> None:
-    """Raise an error unless a hyperpath encodes all mentions that were wanted."""
-    if missing := set(wanted).difference(found):
+    _, path = viterbi(graph, weight)
+    if missing := wanted.difference(marked(path)):
         raise ValueError(
             f"the mentions {sorted(missing)} are not in this hypergraph: their width, span or type is out of range"
         )
+    return path
 
 
 def hyperpaths(graph: Hypergraph[Node]) -> Iterator[Hyperpath[Node]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, check_encoded, walk
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, encoding
 from hyperspan.structures.mentions import Mention, MentionSet
 
 
@@ -83,14 +83,4 @@ def joint_mentions(path: Iterable[Hyperedge[JointNode]]) -> MentionSet:
 
 def joint_hyperpath(mentions: Iterable[Mention], graph: Hypergraph[JointNode]) -> Hyperpath[JointNode]:
     """The one hyperpath that encodes this set of mentions."""
-    wanted = set(mentions)
-
-    def tail_of(node: JointNode) -> tuple[JointNode, ...]:
-        start, ends = node.start, (node.last + 1 if node.symbol == "I" else node.start)
-        on = tuple(kind for kind in node.types if any(s == start and k == kind and end > ends for s, end, k in wanted))
-        here = [_end(kind) for kind in node.types if node.symbol == "I" and (start, ends, kind) in wanted]
-        return (*here, JointNode("I", start, on, ends)) if on else tuple(here)
-
-    path = walk(graph, tail_of)
-    check_encoded(wanted, joint_mentions(path))
-    return path
+    return encoding(graph, mentions, joint_mentions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, check_encoded, walk
+from hyperspan.structures.graphs.hypergraph import Hyperedge, Hypergraph, Hyperpath, encoding
 from hyperspan.structures.mentions import Mention, MentionSet
 
 
@@ -65,42 +65,17 @@ def inner_edges(here: SegmentalNode, last: int) -> list[Hyperedge[SegmentalNode]
 
 def hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
     """The one hyperpath of a segmental hypergraph that encodes this set of mentions."""
-    wanted = set(mentions)
-    reach = {(start, kind): max(end for s, end, k in wanted if (s, k) == (start, kind)) for start, _, kind in wanted}
-
-    def tail_of(node: SegmentalNode) -> tuple[SegmentalNode, ...]:
-        _, start, kind, last = node
-        if node.symbol == "T":
-            return (SegmentalNode("I", start, kind, start),) if (start, kind) in reach else (END,)
-        closes, goes_on = (start, last + 1, kind) in wanted, reach[start, kind] > last + 1
-        return (*[END] * closes, *[SegmentalNode("I", start, kind, last + 1)] * goes_on)
-
-    path = walk(graph, tail_of)
-    check_encoded(wanted, mentions_of(path))
-    return path
+    return encoding(graph, mentions, mentions_of)
 
 
 def mentions_of(path: Iterable[Hyperedge[SegmentalNode]]) -> MentionSet:
     """The set of mentions that a hyperpath encodes, visit by visit: each start with the ends that its visits mark."""
     mentions: set[Mention] = set()
     start = -1
-    for edge in path:  # in pre-order, so the I nodes of one start follow its T node directly
+    for edge in path:  # in pre-order, so that I nodes without a start follow the T node of theirs
         node = edge.head
         if node.symbol == "T":
             start = node.start
         elif node.symbol == "I" and END in edge.tail:
-            mentions.add((start, node.last + 1, node.kind))
+            mentions.add((start if node.start < 0 else node.start, node.last + 1, node.kind))
     return frozenset(mentions)
-
-
-def nodes_of(mention: Mention) -> tuple[SegmentalNode, ...]:
-    """The nodes, from the root to X, along which a hyperpath captures one mention."""
-    start, end, kind = mention
-    down = [SegmentalNode("A", i) for i in range(start + 1)]
-    return (
-        *down,
-        SegmentalNode("E", start),
-        SegmentalNode("T", start, kind),
-        *(SegmentalNode("I", start, kind, j) for j in range(start, end)),
-        END,
-    )

@@ -8,9 +8,7 @@ semiring          an element                                       inside value 
 ================  ===============================================  ==========================
 ``Counting()``    an int of any size                               how many hyperpaths there are
 ``Log()``         a float                                          log of the sum of exp(score)
-``Max()``         a float                                          score of the best hyperpath
 ``KBest(k)``      up to k pairs (score, edges), best first         the k best hyperpaths
-``Sampling(r)``   a log-weight and a function that draws edges     a sampler of hyperpaths
 ================  ===============================================  ==========================
 
 Minus infinity is exact: an impossible edge contributes nothing, whatever its siblings score.
@@ -20,16 +18,14 @@ from __future__ import annotations
 
 import heapq
 import math
-import random
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable
 from typing import Any, Protocol, TypeVar
 
 Element = TypeVar("Element")
 
 
 class Semiring(Protocol[Element]):
-    """What :func:`inside` and :func:`outside` need to know about the values they combine."""
+    """What :func:`inside` needs to know about the values that it combines."""
 
     zero: Element
     """The value of "no way at all"; neutral for :meth:`plus`, absorbing for :meth:`times`."""
@@ -74,13 +70,6 @@ class Log(Semiring[float]):
         return weight
 
 
-class Max(Log):
-    """The best score of any hyperpath; "both" means the same as in :class:`Log`."""
-
-    def plus(self, left: float, right: float) -> float:
-        return max(left, right)
-
-
 Scored = tuple[float, tuple[Any, ...]]  # a score and the edges, in pre-order, that earn it
 
 
@@ -102,40 +91,3 @@ class KBest(Semiring[tuple[Scored, ...]]):
 
     def lift(self, edge: Hashable, weight: float) -> tuple[Scored, ...]:
         return ((weight, (edge,)),) if weight > -math.inf else ()
-
-
-@dataclass(frozen=True)
-class Sampler:
-    """A log-weight, and a way to draw one hyperpath in proportion to exp(score)."""
-
-    log_weight: float
-    draw: Callable[[], tuple[Any, ...]]
-
-
-class Sampling(Semiring[Sampler]):
-    """Exact, independent samples of hyperpaths: call ``.draw()`` on the root's value for each sample."""
-
-    one = Sampler(0.0, lambda: ())
-
-    def __init__(self, generator: random.Random):
-        self.generator = generator
-        self.zero = Sampler(-math.inf, self._draw_nothing)
-
-    @staticmethod
-    def _draw_nothing() -> tuple[Any, ...]:
-        raise ValueError("no hyperpath is possible, so none can be drawn: every one uses an edge of weight -inf")
-
-    def plus(self, left: Sampler, right: Sampler) -> Sampler:
-        if left.log_weight == -math.inf or right.log_weight == -math.inf:
-            return right if left.log_weight == -math.inf else left
-        log_weight = Log().plus(left.log_weight, right.log_weight)
-        share_of_left = math.exp(left.log_weight - log_weight)
-        return Sampler(log_weight, lambda: (left if self.generator.random() < share_of_left else right).draw())
-
-    def times(self, left: Sampler, right: Sampler) -> Sampler:
-        if left.log_weight == -math.inf or right.log_weight == -math.inf:
-            return self.zero
-        return Sampler(left.log_weight + right.log_weight, lambda: left.draw() + right.draw())
-
-    def lift(self, edge: Hashable, weight: float) -> Sampler:
-        return Sampler(weight, lambda: (edge,)) if weight > -math.inf else self.zero
