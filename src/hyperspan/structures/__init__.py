@@ -6,103 +6,53 @@ not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hyperspan.plugins import imported
-
-_HOME = {
-    "AnyMention": "mentions",
-    "DiscontinuousHypergraph": "discontinuous",
-    "DiscontinuousScores": "scores",
-    "Distribution": "distribution",
-    "EdgeScores": "scores",
-    "JointScores": "joint_scores",
-    "JointSegmentalHypergraph": "joint",
-    "Limits": "mentions",
-    "Loss": "losses",
-    "Mention": "mentions",
-    "MentionSet": "mentions",
-    "MentionSets": "mentions",
-    "NotSupportedError": "mentions",
-    "PartialMarks": "constraints",
-    "Parts": "mentions",
-    "Places": "places",
-    "Scores": "scores",
-    "SegmentalHypergraph": "segmental",
-    "check_count": "units",
-    "check_lengths": "scores",
-    "check_mentions": "mentions",
-    "check_scores": "scores",
-    "check_types": "distribution",
-    "fragments_of": "mentions",
-    "negative_log_likelihood": "losses",
-    "parts_of": "mentions",
-    "softmax_margin": "losses",
-    "with_parts": "mentions",
-}
-
-__all__ = [
-    "AnyMention",
-    "DiscontinuousHypergraph",
-    "DiscontinuousScores",
-    "Distribution",
-    "EdgeScores",
-    "JointScores",
-    "JointSegmentalHypergraph",
-    "Limits",
-    "Loss",
-    "Mention",
-    "MentionSet",
-    "MentionSets",
-    "NotSupportedError",
-    "PartialMarks",
-    "Parts",
-    "Places",
-    "Scores",
-    "SegmentalHypergraph",
-    "check_count",
-    "check_lengths",
-    "check_mentions",
-    "check_scores",
-    "check_types",
-    "fragments_of",
-    "negative_log_likelihood",
-    "parts_of",
-    "softmax_margin",
-    "with_parts",
-]
+from hyperspan.plugins import lazy_names
 
 if TYPE_CHECKING:
-    from hyperspan.structures.constraints import PartialMarks
-    from hyperspan.structures.discontinuous import DiscontinuousHypergraph
-    from hyperspan.structures.distribution import Distribution, check_types
-    from hyperspan.structures.joint import JointSegmentalHypergraph
-    from hyperspan.structures.joint_scores import JointScores
-    from hyperspan.structures.losses import Loss, negative_log_likelihood, softmax_margin
-    from hyperspan.structures.mentions import (
-        AnyMention,
-        Limits,
-        Mention,
-        MentionSet,
-        MentionSets,
-        NotSupportedError,
-        Parts,
-        check_mentions,
-        fragments_of,
-        parts_of,
-        with_parts,
+    from hyperspan.structures.constraints import PartialMarks as PartialMarks
+    from hyperspan.structures.discontinuous import DiscontinuousHypergraph as DiscontinuousHypergraph
+    from hyperspan.structures.distribution import Distribution as Distribution
+    from hyperspan.structures.distribution import check_types as check_types
+    from hyperspan.structures.joint import JointSegmentalHypergraph as JointSegmentalHypergraph
+    from hyperspan.structures.joint_scores import JointScores as JointScores
+    from hyperspan.structures.losses import Loss as Loss
+    from hyperspan.structures.losses import negative_log_likelihood as negative_log_likelihood
+    from hyperspan.structures.losses import softmax_margin as softmax_margin
+    from hyperspan.structures.mentions import AnyMention as AnyMention
+    from hyperspan.structures.mentions import Limits as Limits
+    from hyperspan.structures.mentions import Mention as Mention
+    from hyperspan.structures.mentions import MentionSet as MentionSet
+    from hyperspan.structures.mentions import MentionSets as MentionSets
+    from hyperspan.structures.mentions import NotSupportedError as NotSupportedError
+    from hyperspan.structures.mentions import Parts as Parts
+    from hyperspan.structures.mentions import check_mentions as check_mentions
+    from hyperspan.structures.mentions import fragments_of as fragments_of
+    from hyperspan.structures.mentions import parts_of as parts_of
+    from hyperspan.structures.mentions import with_parts as with_parts
+    from hyperspan.structures.places import Places as Places
+    from hyperspan.structures.scores import DiscontinuousScores as DiscontinuousScores
+    from hyperspan.structures.scores import EdgeScores as EdgeScores
+    from hyperspan.structures.scores import Scores as Scores
+    from hyperspan.structures.scores import check_lengths as check_lengths
+    from hyperspan.structures.scores import check_scores as check_scores
+    from hyperspan.structures.segmental import SegmentalHypergraph as SegmentalHypergraph
+    from hyperspan.structures.units import check_count as check_count
+else:
+    __all__, __dir__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "constraints": "PartialMarks",
+            "discontinuous": "DiscontinuousHypergraph",
+            "distribution": "Distribution check_types",
+            "joint": "JointSegmentalHypergraph",
+            "joint_scores": "JointScores",
+            "losses": "Loss negative_log_likelihood softmax_margin",
+            "mentions": "AnyMention Limits Mention MentionSet MentionSets NotSupportedError Parts check_mentions fragments_of parts_of with_parts",
+            "places": "Places",
+            "scores": "DiscontinuousScores EdgeScores Scores check_lengths check_scores",
+            "segmental": "SegmentalHypergraph",
+            "units": "check_count",
+        },
     )
-    from hyperspan.structures.places import Places
-    from hyperspan.structures.scores import DiscontinuousScores, EdgeScores, Scores, check_lengths, check_scores
-    from hyperspan.structures.segmental import SegmentalHypergraph
-    from hyperspan.structures.units import check_count
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'hyperspan.structures' has no attribute {name!r}")
-    return imported(f"hyperspan.structures.{_HOME[name]}:{name}")
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -1,84 +1,57 @@
 """Structures as hypergraphs: explicit ones, node by node, with sums in any semiring, for inspection and tests; and
 packed ones, in arrays, on which whole structures stand.
 
-Distributions over packed hypergraphs need torch; they load on first use.
+Names load on first use: distributions over packed hypergraphs need torch.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hyperspan.plugins import imported
-from hyperspan.structures.graphs.discontinuous import (
-    DiscontinuousNode,
-    discontinuous_hypergraph,
-    discontinuous_hyperpath,
-    discontinuous_mentions,
-)
-from hyperspan.structures.graphs.hypergraph import (
-    Hyperedge,
-    Hypergraph,
-    Hyperpath,
-    hyperpaths,
-    inside,
-    viterbi,
-)
-from hyperspan.structures.graphs.joint import JointNode, joint_hypergraph, joint_hyperpath, joint_mentions
-from hyperspan.structures.graphs.packed import Graph
-from hyperspan.structures.graphs.paths import Values, highest
-from hyperspan.structures.graphs.segmental import (
-    SegmentalNode,
-    hyperpath_of,
-    mentions_of,
-    segmental_hypergraph,
-)
-from hyperspan.structures.graphs.semirings import Counting, KBest, Log
+from hyperspan.plugins import lazy_names
 
 if TYPE_CHECKING:
-    from hyperspan.structures.graphs.distribution import GraphDistribution, SpanGraph
-    from hyperspan.structures.graphs.sums import log_partition, posteriors, stretches
-
-__all__ = [
-    "Counting",
-    "DiscontinuousNode",
-    "Graph",
-    "GraphDistribution",
-    "Hyperedge",
-    "Hypergraph",
-    "Hyperpath",
-    "JointNode",
-    "KBest",
-    "Log",
-    "SegmentalNode",
-    "SpanGraph",
-    "Values",
-    "discontinuous_hypergraph",
-    "discontinuous_hyperpath",
-    "discontinuous_mentions",
-    "highest",
-    "hyperpath_of",
-    "hyperpaths",
-    "inside",
-    "joint_hypergraph",
-    "joint_hyperpath",
-    "joint_mentions",
-    "log_partition",
-    "mentions_of",
-    "posteriors",
-    "segmental_hypergraph",
-    "stretches",
-    "viterbi",
-]
-
-
-NEED_TORCH = {
-    **dict.fromkeys(("GraphDistribution", "SpanGraph"), "distribution"),
-    **dict.fromkeys(("log_partition", "posteriors", "stretches"), "sums"),
-}
-"""The modules of the names that load on first use."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in NEED_TORCH:
-        raise AttributeError(f"module 'hyperspan.structures.graphs' has no attribute {name!r}")
-    return imported(f"hyperspan.structures.graphs.{NEED_TORCH[name]}:{name}")
+    from hyperspan.structures.graphs.discontinuous import DiscontinuousNode as DiscontinuousNode
+    from hyperspan.structures.graphs.discontinuous import discontinuous_hypergraph as discontinuous_hypergraph
+    from hyperspan.structures.graphs.discontinuous import discontinuous_hyperpath as discontinuous_hyperpath
+    from hyperspan.structures.graphs.discontinuous import discontinuous_mentions as discontinuous_mentions
+    from hyperspan.structures.graphs.distribution import GraphDistribution as GraphDistribution
+    from hyperspan.structures.graphs.distribution import SpanGraph as SpanGraph
+    from hyperspan.structures.graphs.hypergraph import Hyperedge as Hyperedge
+    from hyperspan.structures.graphs.hypergraph import Hypergraph as Hypergraph
+    from hyperspan.structures.graphs.hypergraph import Hyperpath as Hyperpath
+    from hyperspan.structures.graphs.hypergraph import hyperpaths as hyperpaths
+    from hyperspan.structures.graphs.hypergraph import inside as inside
+    from hyperspan.structures.graphs.hypergraph import viterbi as viterbi
+    from hyperspan.structures.graphs.joint import JointNode as JointNode
+    from hyperspan.structures.graphs.joint import joint_hypergraph as joint_hypergraph
+    from hyperspan.structures.graphs.joint import joint_hyperpath as joint_hyperpath
+    from hyperspan.structures.graphs.joint import joint_mentions as joint_mentions
+    from hyperspan.structures.graphs.packed import Graph as Graph
+    from hyperspan.structures.graphs.paths import Values as Values
+    from hyperspan.structures.graphs.paths import highest as highest
+    from hyperspan.structures.graphs.segmental import SegmentalNode as SegmentalNode
+    from hyperspan.structures.graphs.segmental import hyperpath_of as hyperpath_of
+    from hyperspan.structures.graphs.segmental import mentions_of as mentions_of
+    from hyperspan.structures.graphs.segmental import segmental_hypergraph as segmental_hypergraph
+    from hyperspan.structures.graphs.semirings import Counting as Counting
+    from hyperspan.structures.graphs.semirings import KBest as KBest
+    from hyperspan.structures.graphs.semirings import Log as Log
+    from hyperspan.structures.graphs.sums import log_partition as log_partition
+    from hyperspan.structures.graphs.sums import posteriors as posteriors
+    from hyperspan.structures.graphs.sums import stretches as stretches
+else:
+    __all__, __dir__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "discontinuous": "DiscontinuousNode discontinuous_hypergraph discontinuous_hyperpath discontinuous_mentions",
+            "distribution": "GraphDistribution SpanGraph",
+            "hypergraph": "Hyperedge Hypergraph Hyperpath hyperpaths inside viterbi",
+            "joint": "JointNode joint_hypergraph joint_hyperpath joint_mentions",
+            "packed": "Graph",
+            "paths": "Values highest",
+            "segmental": "SegmentalNode hyperpath_of mentions_of segmental_hypergraph",
+            "semirings": "Counting KBest Log",
+            "sums": "log_partition posteriors stretches",
+        },
+    )
