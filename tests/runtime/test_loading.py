@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -97,9 +96,3 @@ def test_devices_that_are_none_are_refused_with_and_without_torch() -> None:
 def test_load_refuses_a_skip_that_is_no_number(skip: Any) -> None:
     with pytest.raises(InputError, match=r"skip is .*, but must be a number or None"):
         load("genia", skip=skip)
-
-
-def test_load_names_dtype_where_precision_is_given() -> None:
-    said = "the number type is called dtype; write dtype='bfloat16' instead of precision='bfloat16'"
-    with pytest.raises(InputError, match=f"^{re.escape(said)}$"):
-        load("genia", precision="bfloat16")

@@ -16,8 +16,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hyperspan.kernels.numbers import highest, log_sum
 from hyperspan.structures.graphs import Graph, Hyperedge, Log, hyperpaths, inside
-from hyperspan.structures.graphs.paths import Values, highest, log_sum
+from hyperspan.structures.graphs.paths import Values
 from hyperspan.structures.graphs.sums import log_partition, posteriors
 
 MOST = 2_000

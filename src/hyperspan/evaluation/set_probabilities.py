@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hyperspan.kernels.numbers import inside
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.runtime.decoding import AnyMentionSets, InferenceModel, MentionDistribution
+from hyperspan.runtime.decoding import InferenceModel
 from hyperspan.runtime.options import DecodingOptions
 from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.mentions import AnyMention, NotSupportedError, too_large, with_parts
 from hyperspan.structures.mentions import Mention as IndexedMention
 from hyperspan.types import ANY_LABEL, AnnotationScope, Mention, Sentence
@@ -21,14 +22,6 @@ LEAST = 0.001
 """The minimal probability of discontinuous mentions; there are too many less probable ones."""
 MentionSetsOfSentence = Sequence[Set[Mention]]
 """Mention sets of one sentence, in tokens."""
-
-
-class JudgingDistribution(MentionDistribution, Protocol):
-    """A distribution that also has marginals and the log-probabilities of given sets."""
-
-    @property
-    def marginals(self) -> Any: ...  # (B, n, c, m)
-    def log_prob(self, mention_sets: AnyMentionSets) -> Any: ...  # (B,)
 
 
 class SetProbabilities(NamedTuple):
@@ -69,7 +62,7 @@ def set_probabilities(
     found = [SetProbabilities((0.0,) * count, {}) for _ in sentences]
     for batch in batches_by_length([len(sentence) for sentence in sentences], model.max_width, model.batch_entries):
         with model.inference():
-            distribution: JudgingDistribution = model.distribution([sentences[index] for index in batch])
+            distribution: Distribution[Any] = model.distribution([sentences[index] for index in batch])
             if len(types) < len(model.labels):
                 distribution = distribution.restrict(types)
             here = [None if known is None else known[index] for index in batch]
@@ -81,7 +74,7 @@ def set_probabilities(
 
 
 def _batch_probabilities(
-    distribution: JudgingDistribution,
+    distribution: Distribution[Any],
     sets: Sequence[MentionSetsOfSentence],
     labels: Sequence[str],
     known_sentences: Sequence[Sentence | None],
@@ -114,7 +107,7 @@ def _batch_probabilities(
     return [SetProbabilities(row, known) for row, known in zip(zip(*columns, strict=True), by_sentence, strict=True)]
 
 
-def _discontinuous(distribution: JudgingDistribution) -> list[dict[AnyMention, float]]:
+def _discontinuous(distribution: Distribution[Any]) -> list[dict[AnyMention, float]]:
     """Return the probabilities of the discontinuous mentions of each sentence, from :data:`LEAST` upwards."""
     found: list[dict[AnyMention, float]] = [{} for _ in distribution.lengths]
     [places] = distribution.places([[LEAST] * distribution.types])
@@ -125,7 +118,7 @@ def _discontinuous(distribution: JudgingDistribution) -> list[dict[AnyMention, f
 
 
 def _log_probabilities(
-    distribution: JudgingDistribution,
+    distribution: Distribution[Any],
     sets: Sequence[Set[Mention]],
     possible: Sequence[dict[Mention, float]],
     kinds: dict[str, int],

@@ -66,13 +66,18 @@ class Forced(NamedTuple):
 _forced: ContextVar[Forced | None] = ContextVar("hyperspan_kernels", default=None)
 
 
-def only(*names: str, variant: str | None = None) -> AbstractContextManager[None]:
+@contextmanager
+def only(*names: str, variant: str | None = None) -> Iterator[None]:
     """A context in which only these implementations run where they can, and otherwise the reference.
 
     It applies to the current thread (precisely, the current context) and to the threads and Ray workers that hyperspan
     starts within it; your own threads inherit it if you start them with ``contextvars.copy_context().run``.
     """
-    return _forcing(Forced(_known(names), variant))
+    token = _forced.set(Forced(_known(names), variant))
+    try:
+        yield
+    finally:
+        _forced.reset(token)
 
 
 def reference() -> AbstractContextManager[None]:
@@ -83,15 +88,6 @@ def reference() -> AbstractContextManager[None]:
     'reference'
     """
     return only("reference")
-
-
-@contextmanager
-def _forcing(forced: Forced) -> Iterator[None]:
-    token = _forced.set(forced)
-    try:
-        yield
-    finally:
-        _forced.reset(token)
 
 
 def forced() -> Forced | None:

@@ -26,7 +26,17 @@ import numpy as np
 
 from hyperspan.kernels.choice import choose
 from hyperspan.kernels.libraries import BatchStruct, ScoresStruct, address, call, check_memory
-from hyperspan.kernels.numbers import MINUS_INFINITY, finite, is_array, log_sum, namespace, placed, replaced, to_numpy
+from hyperspan.kernels.numbers import (
+    MINUS_INFINITY,
+    finite,
+    highest,
+    is_array,
+    log_sum,
+    namespace,
+    placed,
+    replaced,
+    to_numpy,
+)
 from hyperspan.kernels.threads import thread_count, torch_openmp
 
 PORTION = 2**26
@@ -85,7 +95,7 @@ def log_partition(scores: GroupScores, room: Any) -> Any:
         return run(GroupScores(*given), room, with_expected=with_expected)
 
     def differentiable(given: Sequence[Any]) -> GroupScores:
-        return expected_uses(GroupScores(*given), room)
+        return formula(GroupScores(*given), room).expected
 
     return LogPartition.apply(kernel, differentiable, *scores)[:, 0]
 
@@ -229,11 +239,6 @@ def fold(values: Any, g: int, reduce: Fold) -> Any:
     return values
 
 
-def highest(values: Any, axis: int) -> Any:
-    """The maximum, for :func:`fold`."""
-    return namespace(values).amax(values, axis)
-
-
 def inward(scores: GroupScores, room: Any, reduce: Fold = log_sum, local: Any = None) -> Iterator[Any]:
     """β_c, β_{c-1}, …, β_0: (R, 2^g) each; `local` (R, c, 4^g) are the scores of all local choices, if known."""
     _, c, g = scores.close.shape
@@ -289,11 +294,6 @@ def formula(scores: GroupScores, room: Any, *, with_expected: bool = True) -> Gr
     return GroupResults(
         join(totals), GroupScores(*(None if one[0] is None else join(one) for one in zip(*parts, strict=True)))
     )
-
-
-def expected_uses(scores: GroupScores, room: Any) -> GroupScores:
-    """The expected uses of all scores, differentiable."""
-    return formula(scores, room).expected
 
 
 def _expected(scores: GroupScores, room: Any, sums: Sequence[Any], local: Any) -> GroupScores:

@@ -13,7 +13,7 @@ from itertools import groupby
 from numbers import Integral
 from operator import attrgetter
 from types import NoneType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from attrs import evolve
@@ -23,8 +23,9 @@ from hyperspan.labelling.candidates import Pool, Suggestion
 from hyperspan.labelling.texts import cut_out, unlabelled
 from hyperspan.runtime.annotator import Annotator
 from hyperspan.runtime.batches import batches_by_length
-from hyperspan.runtime.decoding import InferenceModel, MentionDistribution, predict
+from hyperspan.runtime.decoding import InferenceModel, predict
 from hyperspan.runtime.documents import assemble, windows
+from hyperspan.structures.distribution import Distribution
 from hyperspan.types import NOTHING_ANNOTATED, Document, Sentence, trusted_document
 
 LEAST = 0.01
@@ -33,7 +34,7 @@ OVERHEAD = 5.0
 """The cost of starting a sentence, in words, in addition to its length."""
 
 
-def expected_mistakes(distribution: MentionDistribution) -> list[float]:
+def expected_mistakes(distribution: Distribution[Any]) -> list[float]:
     """The expected number of wrong decisions: the sum of min(p, 1 - p) over all mentions."""
     [places] = distribution.places([[LEAST] * distribution.types])
     probability = places.probabilities.astype(np.float64)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.constraints import NO_CONSTRAINTS, Constraints
 from hyperspan.runtime.documents import SentencePrediction
 from hyperspan.runtime.options import DecodingOptions
+from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.mentions import (
     AnyMention,
-    MentionSet,
     NotSupportedError,
     TooManyMentionsError,
     fragments_of,
@@ -89,7 +89,7 @@ class InferenceModel(Protocol):
         return nullcontext()
 
     def distribution(self, sentences: Sequence[Sentence]) -> Any:
-        """Return a :class:`MentionDistribution`; types are indices into `labels`."""
+        """Return a :class:`~hyperspan.structures.Distribution`; types are indices into `labels`."""
         ...
 
     def quick_distribution(self, sentences: Sequence[Sentence]) -> Any:
@@ -99,31 +99,8 @@ class InferenceModel(Protocol):
     def save(self, folder: Path) -> None: ...
 
 
-AnyMentionSets = Sequence[Iterable[AnyMention]]
-"""For each sentence of a batch, a collection of contiguous or discontinuous mentions."""
-
-
-class MentionDistribution(Protocol):
-    """The interface that decoding needs of a distribution, from torch or from the runtime."""
-
-    @property
-    def lengths(self) -> list[int]: ...
-    @property
-    def types(self) -> int: ...
-    @property
-    def log_partition(self) -> Any: ...  # (B,)
-    @property
-    def entropy(self) -> Any: ...  # (B,)
-    def places(self, wanted: Sequence[Sequence[float] | None], certain: np.ndarray | None = None) -> list[Places]: ...
-    def topk(self, k: int) -> list[list[tuple[MentionSet, float]]]: ...
-    def condition(
-        self, require: Any = None, forbid: Any = None
-    ) -> Self: ...  # AnyMentionSets, as far as it has such mentions
-    def restrict(self, types: Sequence[int]) -> Self: ...
-
-
 def decode(
-    distribution: MentionDistribution,
+    distribution: Distribution[Any],
     labels: Sequence[str],
     options: DecodingOptions,
     constraints: Sequence[Constraints] | None = None,
@@ -192,8 +169,8 @@ def _required(constraints: Sequence[Constraints], names: Sequence[str]) -> np.nd
 
 
 def _conditioned(
-    distribution: MentionDistribution, labels: Sequence[str], constraints: Sequence[Constraints]
-) -> MentionDistribution:
+    distribution: Distribution[Any], labels: Sequence[str], constraints: Sequence[Constraints]
+) -> Distribution[Any]:
     """Condition the distribution on the constraints of each sentence."""
     try:
         given = distribution.condition(

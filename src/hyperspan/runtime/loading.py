@@ -28,8 +28,6 @@ def load(
     device: str = "cpu",
     dtype: str = "float32",
     skip: float | None = None,
-    *,
-    precision: str | None = None,
 ) -> Annotator:
     """Load a bundled model, by name, or the model in a folder, and return an annotator.
 
@@ -50,10 +48,6 @@ def load(
     >>> [(mention.text, mention.label) for mention in annotate("IL-2 binds.").mentions]
     [('IL-2', 'protein')]
     """
-    if precision is not None:
-        raise InputError(
-            f"the number type is called dtype; write dtype={precision!r} instead of precision={precision!r}"
-        )
     check_kind("the device", device, str)
     check_kind("skip", skip, Real, NoneType)
     folder = folder_of(name_or_path)

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 import numpy as np
 
 from hyperspan.kernels.numbers import nonzero, placed, replaced, to_numpy
-from hyperspan.structures.constraints import PartialMarks, constraint_masks
-from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, NotSupportedError, fragments_of
+from hyperspan.structures.constraints import AnySets, PartialMarks, constraint_masks
+from hyperspan.structures.mentions import (
+    Mention,
+    MentionSet,
+    MentionSets,
+    NotSupportedError,
+    fragments_of,
+    parts_of,
+    with_parts,
+)
 from hyperspan.structures.places import Places, rows_of_sets, sets_of
 from hyperspan.structures.scores import Values
 
@@ -81,7 +89,7 @@ class Distribution(ABC, Generic[Values]):
         """(B,): the logarithm of the sum of exp(score) over all mention sets."""
         raise self._not_supported("log_partition")
 
-    def log_prob(self, mention_sets: MentionSets) -> Values:
+    def log_prob(self, mention_sets: AnySets) -> Values:
         """(B,): the log-probability of one mention set per sentence."""
         raise self._not_supported("log_prob")
 
@@ -96,7 +104,7 @@ class Distribution(ABC, Generic[Values]):
         """k independent samples of each sentence's set; the same generator state gives the same samples."""
         raise self._not_supported("sample")
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
+    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Distribution:
         """The distribution given that some mentions are in the set and others are not.
 
         Each is a collection of mentions per sentence.
@@ -104,7 +112,7 @@ class Distribution(ABC, Generic[Values]):
         has_parts = _have_parts(require) or _have_parts(forbid)
         raise self._not_supported("condition", _DISCONTINUOUS if has_parts else _SEGMENTAL)
 
-    def constraint_log_prob(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Values:
+    def constraint_log_prob(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Values:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         given: Any = self.condition(require, forbid).log_partition
@@ -196,7 +204,7 @@ class Distribution(ABC, Generic[Values]):
         return NotSupportedError(f"{type(self).__name__} has no {name}: {self.limits}; use {instead}, which has it")
 
 
-def _have_parts(given: MentionSets | None) -> bool:
+def _have_parts(given: AnySets | None) -> bool:
     """Whether any of these mentions is discontinuous."""
     return any(fragments_of(mention) for mentions in given or () for mention in mentions)
 
@@ -277,11 +285,11 @@ class Restricted(Distribution):
     def sample(self, k: int = 1, generator: Any = None) -> list[list[MentionSet]]:
         return [[self._project(mentions) for mentions in drawn] for drawn in self.whole.sample(k, generator)]
 
-    def condition(self, require: MentionSets | None = None, forbid: MentionSets | None = None) -> Distribution:
-        def of_all(given: MentionSets | None) -> MentionSets | None:
+    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Distribution:
+        def of_all(given: AnySets | None) -> AnySets | None:
             if given is None:
                 return None
-            return [[(start, end, self.chosen[kind]) for start, end, kind in some] for some in given]
+            return [[with_parts(parts_of(one), self.chosen[one[2]]) for one in some] for some in given]
 
         return Restricted(self.whole.condition(of_all(require), of_all(forbid)), self.chosen)
 

@@ -17,14 +17,14 @@ from hyperspan.kernels import chains
 from hyperspan.kernels.chains import ChainResults, EdgeValues
 from hyperspan.kernels.numbers import is_array, widened
 from hyperspan.structures.calibration import TypeCalibration
-from hyperspan.structures.constraints import PartialMarks, constraint_masks
+from hyperspan.structures.constraints import AnySets, PartialMarks, constraint_masks
 from hyperspan.structures.edges import hyperpaths_of, path_scores
 from hyperspan.structures.kbest import Mentions
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.places import Places
 from hyperspan.structures.scores import EdgeScores, Values, check_lengths, mean_scores
 from hyperspan.structures.segmental_chains import Chains
-from hyperspan.structures.units import AnySets, Given, Uniform, UnitProduct
+from hyperspan.structures.units import Given, Uniform, UnitProduct
 
 SAMPLE_PORTION = 2**20
 """`sample` draws this many random numbers at a time, so that memory does not grow with k."""

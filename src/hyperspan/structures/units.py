@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -49,18 +49,15 @@ from hyperspan.kernels.numbers import (
     placed,
     replaced,
 )
-from hyperspan.structures.constraints import PartialMarks
+from hyperspan.structures.constraints import AnySets, PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types
 from hyperspan.structures.kbest import Choice, Mentions, cheapest_sets
-from hyperspan.structures.mentions import AnyMention
 from hyperspan.structures.places import Places, sets_of
 from hyperspan.structures.scores import Values, weighted
 
 if TYPE_CHECKING:
     import torch
 
-AnySets = Sequence[Iterable[AnyMention]]
-"""A collection of mentions for each sentence of a batch."""
 AnySet = frozenset[Any]
 Uniform = Callable[..., np.ndarray]
 """Random numbers from 0 to 1 in an array of the given shape."""
@@ -158,7 +155,7 @@ class UnitProduct(Distribution[Values]):
         total: Any = self.unit_log_partition
         return total.sum((1, 2))
 
-    def log_prob(self, mention_sets: AnySets) -> Values:  # type: ignore[override]
+    def log_prob(self, mention_sets: AnySets) -> Values:
         """(B,): the log-probability of one mention set per sentence; -inf for a set with a mention beyond the
         limits."""
         precise = self._precise()
@@ -199,7 +196,7 @@ class UnitProduct(Distribution[Values]):
 
     # -- under constraints, of some types, of some sentences ---------------------------------------------------------
 
-    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Self:  # type: ignore[override]
+    def condition(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Self:
         """The distribution given that some mentions are in the set and others are not.
 
         Each argument is a collection of mentions per sentence. The result's
@@ -207,7 +204,7 @@ class UnitProduct(Distribution[Values]):
         """
         return self.given(require, forbid).distribution
 
-    def constraint_log_prob(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Values:  # type: ignore[override]
+    def constraint_log_prob(self, require: AnySets | None = None, forbid: AnySets | None = None) -> Values:
         """(B,): the log-probability that some mentions are in the set and others are not: constrained log Z minus log
         Z."""
         precise = self._precise()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hyperspan.plugins import lazy_names
 
 if TYPE_CHECKING:
+    from hyperspan.kernels.numbers import highest as highest
     from hyperspan.structures.graphs.discontinuous import DiscontinuousNode as DiscontinuousNode
     from hyperspan.structures.graphs.discontinuous import discontinuous_hypergraph as discontinuous_hypergraph
     from hyperspan.structures.graphs.discontinuous import discontinuous_hyperpath as discontinuous_hyperpath
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from hyperspan.structures.graphs.joint import joint_mentions as joint_mentions
     from hyperspan.structures.graphs.packed import Graph as Graph
     from hyperspan.structures.graphs.paths import Values as Values
-    from hyperspan.structures.graphs.paths import highest as highest
     from hyperspan.structures.graphs.segmental import SegmentalNode as SegmentalNode
     from hyperspan.structures.graphs.segmental import hyperpath_of as hyperpath_of
     from hyperspan.structures.graphs.segmental import mentions_of as mentions_of
@@ -45,11 +45,11 @@ else:
         __name__,
         {
             "discontinuous": "DiscontinuousNode discontinuous_hypergraph discontinuous_hyperpath discontinuous_mentions",
-            "distribution": "GraphDistribution SpanGraph",
+            "distribution": "GraphDistribution SpanGraph highest",
             "hypergraph": "Hyperedge Hypergraph Hyperpath hyperpaths inside viterbi",
             "joint": "JointNode joint_hypergraph joint_hyperpath joint_mentions",
             "packed": "Graph",
-            "paths": "Values highest",
+            "paths": "Values",
             "segmental": "SegmentalNode hyperpath_of mentions_of segmental_hypergraph",
             "semirings": "Counting KBest Log",
             "sums": "log_partition posteriors stretches",

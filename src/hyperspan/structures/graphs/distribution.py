@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hyperspan.kernels.numbers import MINUS_INFINITY, finite, in_float64
+from hyperspan.kernels.numbers import MINUS_INFINITY, finite, highest, in_float64, log_sum
 from hyperspan.structures.distribution import Distribution
 from hyperspan.structures.graphs.packed import Graph
-from hyperspan.structures.graphs.paths import Values, highest, log_sum
+from hyperspan.structures.graphs.paths import Values
 from hyperspan.structures.graphs.sums import log_partition, posteriors
 from hyperspan.structures.mentions import Mention, MentionSet, MentionSets, check_mentions
 from hyperspan.structures.scores import check_lengths

@@ -10,7 +10,7 @@ import bisect
 import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,26 +18,14 @@ from hyperspan.structures.graphs.packed import Graph
 
 Todo = tuple[int, "Todo"] | None
 """The nodes below which a hyperpath is still to be read: the next one, and the others."""
-Fold = Callable[[np.ndarray], np.ndarray]
-"""What the ways of nodes come to: (nodes, ways, B) -> (nodes, B)."""
-
-
-def highest(ways: np.ndarray) -> np.ndarray:
-    """The best."""
-    return ways.max(1)
-
-
-def log_sum(ways: np.ndarray) -> np.ndarray:
-    """All of them."""
-    top = ways.max(1)
-    pivot = np.where(np.isneginf(top), 0.0, top)
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(ways - pivot[:, None]).sum(1)) + pivot
+Fold = Callable[[Any, int], Any]
+"""What the ways of nodes come to, (nodes, ways, B) -> (nodes, B), along the axis 1: all of them, or the best."""
 
 
 class Values:
     """What is below the nodes and edges of a graph, for a batch of sentences.
 
+    >>> from hyperspan.kernels.numbers import highest
     >>> graph = Graph(mention=(2, 1, 1))
     >>> rest = graph.end
     >>> for word in (1, 0):
@@ -64,7 +52,7 @@ class Values:
             here += values[graph.tails[edges]]
             if forks:
                 here += values[graph.others[edges]]
-            values[heads] = fold(here.reshape(heads.stop - heads.start, width, batch))
+            values[heads] = fold(here.reshape(heads.stop - heads.start, width, batch), 1)
         self.totals = values[graph.roots].sum(0)
         """(B,): whole hyperpaths."""
 
