@@ -49,25 +49,15 @@ def to_device(arrays: Sequence[np.ndarray], device: torch.device | str) -> list[
     return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
 
-def lengths_on(lengths: Sequence[int], device: torch.device) -> Tensor:
-    """(B,): the lengths on a device, copied once for all computations on a batch."""
-    return _lengths_on(tuple(lengths), device, stream_of(device))
-
-
-@lru_cache(maxsize=STREAMS)
-def _lengths_on(lengths: tuple[int, ...], device: torch.device, _stream: int) -> Tensor:
-    with torch.inference_mode(False):
-        return to_device([np.array(lengths, dtype=np.int64)], device)[0]
-
-
 def spans_inside(lengths: Sequence[int], n: int, widths: int, device: torch.device) -> Tensor:
-    """(B, n, widths, 1): which spans are inside their sentence, kept as the lengths are."""
+    """(B, n, widths, 1): which spans are inside their sentence, computed once for all computations on a batch."""
     return _spans_inside(tuple(lengths), n, widths, device, stream_of(device))
 
 
 @lru_cache(maxsize=4 * STREAMS)
 def _spans_inside(lengths: tuple[int, ...], n: int, widths: int, device: torch.device, _stream: int) -> Tensor:
     with torch.inference_mode(False):
+        (ends,) = to_device([np.array(lengths, dtype=np.int64)], device)
         start, width = torch.arange(n, device=device), torch.arange(widths, device=device)
-        room = lengths_on(lengths, device)[:, None] - start  # (B, n)
+        room = ends[:, None] - start  # (B, n)
         return (width < room[:, :, None]).unsqueeze(3)

@@ -27,7 +27,6 @@ from hyperspan.runtime.guarantees import Asked, Guarantees, Promise
 from hyperspan.runtime.options import (
     DecodingOptions,
     Threshold,
-    check_marks_names,
     decoding_options,
     name_labels,
     shown_labels,
@@ -310,8 +309,11 @@ class Annotator:
             if threshold is not None:
                 raise InputError("a threshold and a promise are given, which chooses its own; leave one of them out")
             threshold = promise.thresholds
-        if names:
-            check_marks_names(self.model.names)
+        if names and not self.model.names:
+            raise InputError(
+                "this model does not mark names, so that it cannot find names alone; leave the option names out, or use a "
+                "model whose configuration has model.names"
+            )
         reported_as = self.model.names if names else None
         types = self.labels if types is None and not names else types
         found = decoding_options(self.model.labels, threshold, types, top_k, candidates, pronouns, reported_as)

@@ -144,12 +144,6 @@ def _check_probability(what: str, value: Any) -> None:
         raise InputError(f"{what} is {value!r:.60}; it must be a probability above 0 and at most 1")
 
 
-NO_NAMES = (
-    "this model does not mark names, so that it cannot find names alone; leave the option names out, or use a model whose "
-    "configuration has model.names"
-)
-
-
 def shown_labels(labels: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
     """The labels that are found by default: all but those that mark names.
 
@@ -166,9 +160,3 @@ def name_labels(labels: Sequence[str], names: Mapping[str, str]) -> tuple[str, .
     ('person',)
     """
     return tuple(names[label] for label in labels if label in names)
-
-
-def check_marks_names(names: Mapping[str, str]) -> None:
-    """Raise an InputError if a model marks no names."""
-    if not names:
-        raise InputError(NO_NAMES)

@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -100,7 +99,7 @@ class TokenVectors:
         layers = WordLayers.of(config, vocabulary)
         self.dimension, self.columns = layers.dimension, layers.columns
         self.trained = self.fixed = self.tags = None
-        self.characters: CharacterReader | None = None
+        self.characters: FilterReader | LstmReader | None = None
         if layers.words is not None:
             self.trained, self.fixed = (
                 ScaledRows(tensors[name], tensors.get(name + SCALE)) for name in (TRAINED, FIXED)
@@ -149,18 +148,8 @@ class ScaledRows:
 # -- vectors of words from their characters ----------------------------------------------------------------------------
 
 
-class CharacterReader(Protocol):
-    """Computes a vector for every distinct word."""
-
-    dimension: int
-
-    def __call__(self, lexicon: Lexicon) -> np.ndarray:
-        """(U, dimension), from the characters of U distinct tokens."""
-        ...
-
-
 class FilterReader:
-    """Max-pooled convolutions over a word's characters."""
+    """Max-pooled convolutions over the characters of each of U distinct words: (U, dimension)."""
 
     def __init__(self, weights: Mapping[str, np.ndarray]):
         embedding = weights["embedding.weight"]  # (characters, d)
@@ -193,7 +182,7 @@ class FilterReader:
 
 
 class LstmReader:
-    """The last states of both directions of an LSTM over a word's characters."""
+    """The last states of both directions of an LSTM over the characters of each of U distinct words: (U, dimension)."""
 
     def __init__(self, weights: Mapping[str, np.ndarray]):
         embedding = weights["embedding.weight"]

@@ -7,7 +7,7 @@ the rest is free.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +20,8 @@ from hyperspan.structures.mentions import (
     Mention,
     MentionSets,
     Parts,
-    check_constraints,
     check_discontinuous,
+    check_mentions,
     parts_of,
 )
 
@@ -57,9 +57,24 @@ def constraint_masks(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return both constraints as masks; raise an error that names what cannot be required or forbidden."""
     _, _, c, m = shape
-    checked = check_constraints(require, forbid, lengths, m, c)
-    required, forbidden = ([pair[side] for pair in checked] for side in (0, 1))
+    required, forbidden = check_mentions(require, lengths, m), check_mentions(forbid, lengths, m)
+    check_both(required, forbidden)
+    for sentence, some in enumerate(required):
+        for start, end, kind in sorted(some):
+            if end - start > c:
+                raise ValueError(
+                    f"expected required mentions of at most c = {c} words, got {(start, end, kind)} in sentence {sentence}"
+                )
     return mask_of(required, shape), mask_of(forbidden, shape)
+
+
+def check_both(required: Sequence[Set[Any]], forbidden: Sequence[Set[Any]]) -> None:
+    """Raise an error if a mention is required and forbidden."""
+    for sentence, (must, never) in enumerate(zip(required, forbidden, strict=True)):
+        if contradictory := must & never:
+            raise ValueError(
+                f"expected a mention to be required or forbidden, not both, got {sorted(contradictory)} in sentence {sentence}"
+            )
 
 
 @dataclass(frozen=True)
@@ -215,11 +230,8 @@ def known_of(
     """Both constraints; raise an error that names what cannot be required or forbidden."""
     checked = [check_discontinuous(given, lengths, shape[3]) for given in (require, forbid)]
     required, forbidden = ([frozenset(one for one in some if len(one) == 4) for some in sets] for sets in checked)
-    for sentence, (must, never) in enumerate(zip(required, forbidden, strict=True)):
-        if contradictory := must & never:
-            raise ValueError(
-                f"expected a mention to be required or forbidden, not both, got {sorted(contradictory)} in sentence {sentence}"
-            )
+    check_both(required, forbidden)
+    for sentence, must in enumerate(required):
         for mention in sorted(must):
             if not limits.allow(mention):
                 raise ValueError(f"expected required mentions of {limits}, got {mention} in sentence {sentence}")

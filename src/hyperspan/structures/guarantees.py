@@ -145,14 +145,13 @@ def precision_threshold(curve: RiskCurve, precision: float) -> float | None:
     limit, lowest = 1 - precision, len(THRESHOLDS)
     for start in STARTS:
         place = int(THRESHOLDS.searchsorted(start))
-        while place >= 0 and _p_value(curve, place, limit) <= (1 - CONFIDENCE) / len(STARTS):
+        while place >= 0:
+            p_value = hoeffding_bentkus(float(curve.wrong[place]), int(curve.found[place]), limit)
+            if p_value > (1 - CONFIDENCE) / len(STARTS):
+                break
             lowest = min(lowest, place)
             place -= 1
     return float(THRESHOLDS[lowest]) if lowest < len(THRESHOLDS) else None
-
-
-def _p_value(curve: RiskCurve, place: int, limit: float) -> float:
-    return hoeffding_bentkus(float(curve.wrong[place]), int(curve.found[place]), limit)
 
 
 def most_precision(curve: RiskCurve) -> float | None:

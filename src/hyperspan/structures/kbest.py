@@ -8,9 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Generic, NamedTuple, TypeVar
-
-import numpy as np
+from typing import Any, Generic, TypeVar
 
 from hyperspan.structures.mentions import AnyMention
 
@@ -147,27 +145,11 @@ def in_turn(ways: Sequence[tuple[float, Iterator[tuple[float, Any]]]]) -> Iterat
 Mentions = tuple[AnyMention, ...]
 
 
-class Choice(NamedTuple):
-    """An independent choice: how much more its second best costs than its best, and all its alternatives."""
-
-    first_step: float
-    alternatives: Alternatives[Mentions]
-
-    @classmethod
-    def of(cls, ranked: Iterator[tuple[float, Mentions]]) -> Choice:
-        """The choice among alternatives."""
-        found = Alternatives(ranked)
-        first, second = found.get(0), found.get(1)
-        return cls(np.inf if first is None or second is None else second[0] - first[0], found)
-
-
-def cheapest_sets(choices: Sequence[Choice], k: int) -> Iterator[tuple[float, frozenset[Any]]]:
+def cheapest_sets(choices: Sequence[Alternatives[Mentions]], k: int) -> Iterator[tuple[float, frozenset[Any]]]:
     """The k best sets of independent choices as (cost above the best, set), best first."""
-    firsts = [(choice.alternatives.get(0) or (0.0, ()))[1] for choice in choices]
+    firsts = [(choice.get(0) or (0.0, ()))[1] for choice in choices]
     best = frozenset(chain.from_iterable(firsts))
-    order = sorted(range(len(choices)), key=lambda index: choices[index].first_step)[: max(k - 1, 0)]
-    chosen = [index for index in order if choices[index].first_step < np.inf]
-    for cost, changed in islice(cheapest_combinations([choices[index].alternatives for index in chosen]), k):
-        dropped = chain.from_iterable(firsts[chosen[place]] for place in changed)
+    for cost, changed in islice(cheapest_combinations(choices), k):
+        dropped = chain.from_iterable(firsts[place] for place in changed)
         added = chain.from_iterable(changed.values())
         yield cost, best.difference(dropped).union(added)

@@ -83,24 +83,6 @@ def check_mentions(mention_sets: MentionSets | None, lengths: Sequence[int], typ
     return checked
 
 
-def check_constraints(
-    require: MentionSets | None, forbid: MentionSets | None, lengths: Sequence[int], types: int, max_width: int
-) -> list[tuple[set[Mention], set[Mention]]]:
-    """Return the required and forbidden mentions of each sentence; raise an error that names the first invalid one."""
-    both = list(zip(check_mentions(require, lengths, types), check_mentions(forbid, lengths, types), strict=True))
-    for sentence, (required, forbidden) in enumerate(both):
-        if contradictory := required & forbidden:
-            raise ValueError(
-                f"expected a mention to be required or forbidden, not both, got {sorted(contradictory)} in sentence {sentence}"
-            )
-        for start, end, kind in sorted(required):
-            if end - start > max_width:
-                raise ValueError(
-                    f"expected required mentions of at most c = {max_width} words, got {(start, end, kind)} in sentence {sentence}"
-                )
-    return both
-
-
 def check_discontinuous(
     mention_sets: Sequence[Iterable[AnyMention]] | None, lengths: Sequence[int], types: int
 ) -> list[set[AnyMention]]:

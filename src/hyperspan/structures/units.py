@@ -51,7 +51,7 @@ from hyperspan.kernels.numbers import (
 )
 from hyperspan.structures.constraints import AnySets, PartialMarks
 from hyperspan.structures.distribution import Distribution, check_types
-from hyperspan.structures.kbest import Choice, Mentions, cheapest_sets
+from hyperspan.structures.kbest import Alternatives, Mentions, cheapest_sets
 from hyperspan.structures.places import Places, sets_of
 from hyperspan.structures.scores import Values, weighted
 
@@ -272,10 +272,10 @@ class UnitProduct(Distribution[Values]):
         order = np.argsort(-lowest, axis=None, kind="stable")[: max(k - 1, 0)]
         nearest = np.stack(np.unravel_index(order[np.isfinite(lowest.ravel()[order])], leads.shape), axis=1)
         units = np.concatenate([np.argwhere(filled), nearest])
-        choices = [Choice.of(ranked) for ranked in self.alternatives(sentence, units, k)]
+        choices = [Alternatives(ranked) for ranked in self.alternatives(sentence, units, k)]
         top = float((none - total)[~filled].sum())
         for (start, unit), choice in zip(units.tolist(), choices, strict=True):
-            first = choice.alternatives.get(0)
+            first = choice.get(0)
             if filled[start, unit] and first is not None:
                 top -= first[0] + float(total[start, unit])
         return [(some, min(top - cost, 0.0)) for cost, some in cheapest_sets(choices, k)]

@@ -132,11 +132,6 @@ class Graph:
         rows = _rows(self._by_slot, self._first_of_slot[first : first + slots.size + 1])
         return np.where(rows < 0, self.edges, rows)
 
-    def tails_of(self, edge: int) -> tuple[int, ...]:
-        """The nodes that an edge leads to, without the end."""
-        one, other = self.tails.item(edge), self.others.item(edge)
-        return tuple([node for node in (one, other) if node != self.end])
-
     # -- the explicit hypergraph --------------------------------------------------------------------------------------
 
     def spelled_out(
@@ -166,7 +161,8 @@ class Graph:
                     continue
                 head = block.heads.start + (edge - block.edges.start) // block.ways
                 scored = leaves.get(int(self.taken[edge]))
-                tail = [made[number] for number in self.tails_of(edge)] or ([] if end is None else [end])
+                below = (self.tails.item(edge), self.others.item(edge))
+                tail = [made[number] for number in below if number != self.end] or ([] if end is None else [end])
                 edges.append(Hyperedge(made[head], (*([] if scored is None else [scored]), *tail)))
         if root is None:
             (root,) = roots
