@@ -144,8 +144,7 @@ NOT_PUBLIC = {
     "kernels.numbers": "in_float64",
     "kernels.transfer": "is_asynchronous",
     "structures.distribution": "tensor_masks",
-    "structures.graphs.segmental": "END upper_edges",
-    "structures.kbest": "Alternatives best_products cheapest_combinations",
+    "structures.kbest": "Alternatives cheapest_combinations",
 }
 """What baselines import of kernels, structures and nn beside their public names. The list only shrinks: a baseline is
 written as a plug-in is, and what it lacks becomes public or goes."""

@@ -10,11 +10,12 @@ from typing import ClassVar
 
 from experiments.figures.arrows import along_lane, straight_through
 from experiments.figures.figure import Figure
+from experiments.figures.graphs import JointNode, joint_hypergraph, joint_hyperpath
 from hyperspan.errors import InputError
 from hyperspan.render.diagram import BAND_GAP, STARTS, TOP, Legend
 from hyperspan.render.layout import lanes
 from hyperspan.render.svg import Arrow, Dot
-from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath, JointNode, joint_hypergraph, joint_hyperpath
+from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.types import Mention
 
 MOST_TYPES = 4

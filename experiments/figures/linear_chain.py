@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from experiments.figures.figure import Figure
-from hyperspan.baselines.linear_chain import OUTSIDE, TagNode, linear_chain_hypergraph, tags_of
+from experiments.figures.graphs import TagNode, linear_chain_hypergraph
+from hyperspan.baselines.linear_chain import OUTSIDE, tags_of
 from hyperspan.render.diagram import BAND_GAP, TOP, Legend
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath
 from hyperspan.types import Mention

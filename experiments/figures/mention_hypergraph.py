@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from experiments.figures.figure import Figure
-from hyperspan.baselines.mention_hypergraph import consistent_hyperpath_of, mention_network
+from experiments.figures.graphs import consistent_hyperpath_of, mention_network
 from hyperspan.render.diagram import BAND_GAP, BELOW, INSIDE, STARTS, TOP, Legend, SegmentalDiagram
 from hyperspan.structures.graphs import Hypergraph, Hyperpath, SegmentalNode
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from experiments.figures.arrows import arch, straight_through
 from experiments.figures.figure import Figure
-from hyperspan.baselines.mention_separators import LABELS, SeparatorNode, labels_of, separators_hypergraph
+from experiments.figures.graphs import SeparatorNode, separators_hypergraph
+from hyperspan.baselines.mention_separators import LABELS, labels_of
 from hyperspan.render.diagram import BAND_GAP, TOP, Legend
 from hyperspan.render.svg import Arrow, Dot
 from hyperspan.structures.graphs import Hyperedge, Hypergraph, Hyperpath

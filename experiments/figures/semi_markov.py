@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from experiments.figures.arrows import arch
 from experiments.figures.figure import Figure
+from experiments.figures.graphs import SegmentNode, SuffixNode, semi_markov_hypergraph
 from experiments.figures.linear_chain import LinearChainDiagram
-from hyperspan.baselines.semi_markov import SegmentNode, SuffixNode, semi_markov_hypergraph
 from hyperspan.render.diagram import MARGIN, Legend, stroke
 from hyperspan.render.style import PALETTE
 from hyperspan.render.svg import Arrow

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from experiments.figures.arrows import fork, straight_through
 from experiments.figures.figure import Figure
-from hyperspan.baselines.tree import ConstituencyNode, constituency_hypergraph
+from experiments.figures.graphs import ConstituencyNode, constituency_hypergraph
 from hyperspan.render.diagram import MARGIN, Legend
 from hyperspan.render.svg import Dot
 from hyperspan.structures import MentionSet

@@ -11,22 +11,31 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
 
+from experiments.figures.graphs import (
+    SeparatorNode,
+    consistent_hyperpath_of,
+    constituency_hypergraph,
+    constituents_of,
+    joint_hypergraph,
+    joint_mentions,
+    linear_chain_hypergraph,
+    linear_chain_mentions,
+    mention_network,
+    semi_markov_hypergraph,
+    semi_markov_mentions,
+    separators_hypergraph,
+)
 from hyperspan.baselines.katiyar_cardie import label_sets
 from hyperspan.baselines.katiyar_cardie import mentions_of as mentions_of_labels
 from hyperspan.baselines.layered import MOST_LAYERS, layers_of
-from hyperspan.baselines.linear_chain import linear_chain_hypergraph, linear_chain_mentions
-from hyperspan.baselines.mention_hypergraph import consistent_hyperpath_of, mention_network
-from hyperspan.baselines.mention_separators import SeparatorNode, labels_of, separators_hypergraph
+from hyperspan.baselines.mention_separators import labels_of
 from hyperspan.baselines.readings import is_ambiguous
-from hyperspan.baselines.semi_markov import semi_markov_hypergraph, semi_markov_mentions
-from hyperspan.baselines.tree import constituency_hypergraph, constituents_of, is_nested
+from hyperspan.baselines.tree import is_nested
 from hyperspan.structures.graphs import (
     Hypergraph,
     Hyperpath,
     discontinuous_hypergraph,
     discontinuous_mentions,
-    joint_hypergraph,
-    joint_mentions,
     mentions_of,
     segmental_hypergraph,
 )

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 import torch
 from hypothesis import strategies as st
 
+from experiments.figures.graphs import linear_chain_hypergraph, linear_chain_mentions
 from hyperspan.baselines.cascaded import CascadedChains, CascadeScores
-from hyperspan.baselines.linear_chain import TagScores, linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.baselines.linear_chain import TagScores
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge, Hypergraph
 from tests.baselines.cases_linear_chain import chain_score, chain_weights, flat_sets, tag_scores

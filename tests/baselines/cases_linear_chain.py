@@ -10,13 +10,8 @@ from types import SimpleNamespace
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.baselines.linear_chain import (
-    LinearChain,
-    TagNode,
-    TagScores,
-    linear_chain_hypergraph,
-    linear_chain_mentions,
-)
+from experiments.figures.graphs import TagNode, linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.baselines.linear_chain import LinearChain, TagScores
 from hyperspan.structures import Mention, MentionSet
 from hyperspan.structures.graphs import Hyperedge
 from tests.structures.batches import Batch, batches

@@ -8,7 +8,8 @@ from functools import cache
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeScores, mention_network
+from experiments.figures.graphs import mention_network
+from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeScores
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge, SegmentalNode, mentions_of
 from tests.baselines.cases_mention_separators import closed

@@ -11,12 +11,8 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.baselines.mention_separators import (
-    MentionSeparators,
-    SeparatorNode,
-    separated_mentions,
-    separators_hypergraph,
-)
+from experiments.figures.graphs import SeparatorNode, separated_mentions, separators_hypergraph
+from hyperspan.baselines.mention_separators import MentionSeparators
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge
 from tests.structures.batches import Batch, batches

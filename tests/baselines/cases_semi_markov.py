@@ -9,14 +9,8 @@ from types import SimpleNamespace
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.baselines.semi_markov import (
-    SegmentNode,
-    SegmentScores,
-    SemiMarkov,
-    SuffixNode,
-    semi_markov_hypergraph,
-    semi_markov_mentions,
-)
+from experiments.figures.graphs import SegmentNode, SuffixNode, semi_markov_hypergraph, semi_markov_mentions
+from hyperspan.baselines.semi_markov import SegmentScores, SemiMarkov
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge
 from tests.baselines.cases_linear_chain import flat_sets

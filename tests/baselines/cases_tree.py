@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from hyperspan.baselines.tree import ConstituencyNode, ConstituencyTrees, constituency_hypergraph, constituents_of
+from experiments.figures.graphs import ConstituencyNode, constituency_hypergraph, constituents_of
+from hyperspan.baselines.tree import ConstituencyTrees
 from hyperspan.structures import MentionSet
 from hyperspan.structures.graphs import Hyperedge
 from tests.structures.batches import Batch, batches

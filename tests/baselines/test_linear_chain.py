@@ -12,16 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torchcrf import CRF
 
-from hyperspan.baselines.linear_chain import (
-    LinearChain,
-    TagScores,
-    legal_tags,
-    linear_chain_hypergraph,
-    linear_chain_mentions,
-    mentions_of_tags,
-    outermost,
-    tags_of,
-)
+from experiments.figures.graphs import linear_chain_hypergraph, linear_chain_mentions
+from hyperspan.baselines.linear_chain import LinearChain, TagScores, legal_tags, mentions_of_tags, outermost, tags_of
 from hyperspan.structures import Mention
 from hyperspan.structures.graphs import hyperpaths
 from tests.baselines.cases_linear_chain import flat_sets, tag_of, tag_scores

@@ -10,14 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.baselines.mention_hypergraph import (
-    MentionHypergraph,
-    WordEdgeScores,
-    consistent_hyperpath_of,
-    is_consistent,
-    mention_network,
-)
-from hyperspan.baselines.mention_separators import separators_hypergraph
+from experiments.figures.graphs import consistent_hyperpath_of, is_consistent, mention_network, separators_hypergraph
+from hyperspan.baselines.mention_hypergraph import MentionHypergraph, WordEdgeScores
 from hyperspan.baselines.readings import closure, read, structure_of
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.structures.graphs import Counting, Hypergraph, hyperpaths, inside, mentions_of, viterbi

@@ -9,13 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperspan.baselines.mention_separators import (
-    MentionSeparators,
-    labels_of,
-    separated_mentions,
-    separators_hypergraph,
-    structure_of_labels,
-)
+from experiments.figures.graphs import separated_mentions, separators_hypergraph
+from hyperspan.baselines.mention_separators import MentionSeparators, labels_of, structure_of_labels
 from hyperspan.baselines.readings import closure, read, structure_of
 from hyperspan.structures import EdgeScores, MentionSet, SegmentalHypergraph
 from hyperspan.structures.graphs import hyperpaths

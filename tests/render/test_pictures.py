@@ -14,15 +14,20 @@ import pytest
 from hypothesis import given
 
 from experiments.figures import FIGURES, draw_figure
+from experiments.figures.graphs import (
+    constituents_of,
+    joint_mentions,
+    linear_chain_mentions,
+    semi_markov_mentions,
+    separated_mentions,
+)
 from hyperspan import Mention, draw_hypergraph
-from hyperspan.baselines.linear_chain import linear_chain_mentions, outermost
-from hyperspan.baselines.mention_separators import separated_mentions
+from hyperspan.baselines.linear_chain import outermost
 from hyperspan.baselines.readings import closure
-from hyperspan.baselines.semi_markov import semi_markov_mentions
-from hyperspan.baselines.tree import constituents_of, is_nested
+from hyperspan.baselines.tree import is_nested
 from hyperspan.errors import InputError, SpanError
 from hyperspan.render.hypergraph import DIAGRAMS
-from hyperspan.structures.graphs import discontinuous_mentions, joint_mentions, mentions_of
+from hyperspan.structures.graphs import discontinuous_mentions, mentions_of
 from tests.render.pictures import SETS, TYPES, WORDS, as_mentions, check_places, heads, texts
 
 

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import torch
 from hypothesis import strategies as st
 
+from experiments.figures.graphs import joint_hypergraph, joint_mentions
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, MentionSet
-from hyperspan.structures.graphs import Hyperedge, joint_hypergraph, joint_mentions
+from hyperspan.structures.graphs import Hyperedge
 from tests.structures.batches import batches
 from tests.structures.brute_force import BruteForce, Case, Explicit, all_mentions, all_sets
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from experiments.figures.graphs import joint_hypergraph, joint_hyperpath, joint_mentions
 from hyperspan.structures import JointScores, JointSegmentalHypergraph, SegmentalHypergraph
 from hyperspan.structures.constraints import PartialMarks
-from hyperspan.structures.graphs import joint_hypergraph, joint_hyperpath, joint_mentions
 from tests.structures.cases import edge_scores
 
 

@@ -10,11 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from hyperspan.baselines.linear_chain import linear_chain_hypergraph
-from hyperspan.baselines.mention_hypergraph import mention_network
-from hyperspan.baselines.mention_separators import separators_hypergraph
-from hyperspan.baselines.semi_markov import semi_markov_hypergraph
-from hyperspan.baselines.tree import constituency_hypergraph
+from experiments.figures.graphs import (
+    constituency_hypergraph,
+    linear_chain_hypergraph,
+    mention_network,
+    semi_markov_hypergraph,
+    separators_hypergraph,
+)
 from hyperspan.structures.graphs import Counting, Hypergraph, inside, segmental_hypergraph
 from tests.structures.subjects import LENGTHS, SUBJECTS, Gold, Subject, widest
 

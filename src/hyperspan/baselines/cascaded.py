@@ -8,8 +8,9 @@ best tags of earlier types.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ from hyperspan.structures import (
     check_mentions,
     check_scores,
 )
-from hyperspan.structures.kbest import best_products
+from hyperspan.structures.kbest import Alternatives, cheapest_combinations
 
 TAGS = 5
 """Outside, and begin, inside, last and unit of the one type of a chain."""
@@ -179,7 +180,7 @@ class CascadedChains(Distribution):
         candidates = [
             (sentence, self._merge(chosen))
             for sentence in range(len(self.lengths))
-            for chosen, _ in best_products([sets[sentence] for sets in ranked], k)
+            for chosen, _ in _best_products([sets[sentence] for sets in ranked], k)
         ]
         for begin in range(0, len(candidates), PORTION):
             sentences, sets = zip(*candidates[begin : begin + PORTION], strict=True)
@@ -232,6 +233,19 @@ def _side_by_side(chains: Sequence[TagScores]) -> TagScores:
         for name in ("step", "first", "last")
     }
     return TagScores(torch.cat([one["emit"] for one in tensors]), **weights)
+
+
+def _best_products(
+    ranked: Sequence[Sequence[tuple[MentionSet, float]]], k: int
+) -> Iterator[tuple[tuple[MentionSet, ...], float]]:
+    """The k best combinations of one set from each list of (set, log-probability), each list best first."""
+    if not all(ranked):
+        return
+    top = sum(values[0][1] for values in ranked)
+    choices = [Alternatives((-log_probability, value) for value, log_probability in values) for values in ranked]
+    for cost, changed in islice(cheapest_combinations(choices), k):
+        chosen = tuple(changed.get(index, values[0][0]) for index, values in enumerate(ranked))
+        yield chosen, min(top - cost, 0.0)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from torch.nn.functional import pad
 from hyperspan.config import Config
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans, TypeAxes
 from hyperspan.structures import Mention, MentionSet, Scores, check_mentions, check_scores
-from hyperspan.structures.graphs import Graph, GraphDistribution, Hyperedge, Hypergraph, stretches
+from hyperspan.structures.graphs import Graph, GraphDistribution, stretches
 
 # -- tags of words -----------------------------------------------------------------------------------------------------
 
@@ -268,34 +267,6 @@ class LinearChain(GraphDistribution):
         found = torch.cat([short, longer], dim=-1)
         # Rounding may put an almost certain mention slightly above 1.
         return found[..., : self.max_width].clamp(max=1.0).permute(2, 0, 3, 1).to(self.scores.emit)
-
-
-# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
-
-
-class TagNode(NamedTuple):
-    """A word with a tag. The root stands before the first word and the end after the last one, as if outside."""
-
-    position: int
-    tag: int = OUTSIDE
-
-
-def linear_chain_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[TagNode]:
-    """The hypergraph of a sentence of `n` words: every edge leads to one tag of the next word, and from the last to the
-    end.
-
-    >>> from hyperspan.structures.graphs import hyperpaths
-    >>> sorted(map(sorted, map(linear_chain_mentions, hyperpaths(linear_chain_hypergraph(2, types=1)))))
-    [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
-    """
-    graph = steps_of(types if isinstance(types, int) else len(types)).graph(n)
-    return graph.spelled_out(TagNode, end=TagNode(n))
-
-
-def linear_chain_mentions(path: Iterable[Hyperedge[TagNode]]) -> MentionSet:
-    """The set of mentions that a hyperpath encodes."""
-    tags = [edge.head.tag for edge in path if edge.head.position >= 0]
-    return mentions_of_tags(tags)
 
 
 # -- the scorer --------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ each node, so it is consistent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -42,13 +42,7 @@ from hyperspan.structures import (
 from hyperspan.structures.graphs import (
     Graph,
     GraphDistribution,
-    Hyperedge,
-    Hypergraph,
-    Hyperpath,
-    SegmentalNode,
-    viterbi,
 )
-from hyperspan.structures.graphs.segmental import END, upper_edges
 
 
 @dataclass(frozen=True)
@@ -207,50 +201,6 @@ class MentionHypergraph(GraphDistribution):
     def sample(self, k: int = 1, generator: torch.Generator | None = None) -> list[list[MentionSet]]:
         """k independent, exact samples of each sentence's hyperpath, visit by visit."""
         return self.by_start.sample(k, generator)
-
-
-# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
-
-
-def mention_network(n: int, types: int | Sequence[str]) -> Hypergraph[SegmentalNode]:
-    """The complete mention hypergraph (Lu & Roth, 2015) of a sentence of `n` words: I nodes have no start.
-
-    >>> from hyperspan.structures.graphs import hyperpaths
-    >>> paths = list(hyperpaths(mention_network(3, types=1)))
-    >>> len(paths), sum(map(is_consistent, paths))  # the other 24 are spurious
-    (64, 40)
-    """
-    m = types if isinstance(types, int) else len(types)
-    root = SegmentalNode("A", 0)
-    network = mention_hypergraph_graph(n, m).spelled_out(
-        SegmentalNode, lambda name, place: END if name == "branch" else None, root=root, end=END
-    )
-    upper = (edge for word in range(n) for edge in upper_edges(word, n, m))
-    return Hypergraph(root, [*upper, *(edge for edge in network.edges if edge.head != root)])
-
-
-def consistent_hyperpath_of(mentions: Iterable[Mention], graph: Hypergraph[SegmentalNode]) -> Hyperpath[SegmentalNode]:
-    """The consistent hyperpath of a mention hypergraph that encodes a set: the one of its structure (Lu & Roth's gold
-    network)."""
-    structure = structure_of(mentions)
-
-    def tail_of(node: SegmentalNode) -> tuple[SegmentalNode, ...]:
-        _, start, kind, last = node
-        if node.symbol == "T":
-            return (SegmentalNode("I", -1, kind, start),) if (start, kind) in structure.starts else (END,)
-        closes, goes_on = (last + 1, kind) in structure.ends, (last + 1, kind) in structure.continues
-        return (*[END] * closes, *[SegmentalNode("I", -1, kind, last + 1)] * goes_on)
-
-    def weight(edge: Hyperedge[SegmentalNode]) -> float:
-        return 0.0 if edge.head.symbol in "AE" or set(edge.tail) == set(tail_of(edge.head)) else -math.inf
-
-    return viterbi(graph, weight)[1]
-
-
-def is_consistent(path: Iterable[Hyperedge]) -> bool:
-    """Whether a hyperpath takes the same hyperedge each time it visits a node. If not, it is spurious."""
-    chosen: dict[object, Hyperedge] = {}
-    return all(chosen.setdefault(edge.head, edge) == edge for edge in path)
 
 
 # -- the scorer --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from hyperspan.baselines.readings import Reading, Structure, check_reading, read
 from hyperspan.config import Config, KindOptions, key
 from hyperspan.nn import Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Mention, MentionSet, check_scores, check_types
-from hyperspan.structures.graphs import Graph, GraphDistribution, Hyperedge, Hypergraph, stretches
+from hyperspan.structures.graphs import Graph, GraphDistribution, stretches
 
 LABELS = ("X", "S", "E", "C", "ES", "CS", "EC", "ECS")
 """The labels of a gap, in the order of their scores."""
@@ -153,49 +152,6 @@ class MentionSeparators(GraphDistribution):
     def restrict(self, types: Sequence[int]) -> MentionSeparators:
         """The distribution over only the mentions of some types; types are independent, so nothing else changes."""
         return MentionSeparators(self.scores[..., check_types(types, self.types)], self.lengths, self.reading)
-
-
-# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
-
-
-class SeparatorNode(NamedTuple):
-    """A node of the explicit graph of mention separators.
-
-    ``sentence`` is the root. ``I`` and ``O`` stand before a gap: whether the word before it is inside mentions of type
-    `kind`. ``label`` is a leaf for each label of a gap: several edges between two nodes differ only in it.
-    """
-
-    symbol: Literal["sentence", "I", "O", "label"]
-    gap: int = -1
-    kind: int = -1
-    label: int = -1
-
-
-def separators_hypergraph(n: int, types: int | Sequence[str]) -> Hypergraph[SeparatorNode]:
-    """The mention separators (Muis & Lu, 2017, edge-based) of a sentence of `n` words as a hypergraph.
-
-    >>> from hyperspan.structures.graphs import Counting, inside
-    >>> graph = separators_hypergraph(3, types=1)
-    >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]  # as many as consistent hyperpaths (Lu & Roth)
-    40
-    """
-    m = types if isinstance(types, int) else len(types)
-
-    def leaf(name: str, place: tuple[int, ...]) -> SeparatorNode:
-        gap, kind, label = place
-        return SeparatorNode("label", gap, kind, label)
-
-    return separators_graph(n, m).spelled_out(SeparatorNode, leaf, root=SeparatorNode("sentence"))
-
-
-def separated_mentions(path: Iterable[Hyperedge[SeparatorNode]], reading: Reading = "all") -> MentionSet:
-    """The mentions of a hyperpath of the mention separators, under a reading."""
-    labels: dict[int, list[int]] = {}  # type -> labels, gap by gap, as a path has them in this order
-    for edge in path:
-        for node in edge.tail:
-            if node.symbol == "label":
-                labels.setdefault(node.kind, []).append(node.label)
-    return read(structure_of_labels([tuple(labels[kind]) for kind in sorted(labels)]), reading)
 
 
 # -- the scorer --------------------------------------------------------------------------------------------------------

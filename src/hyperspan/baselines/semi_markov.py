@@ -9,10 +9,9 @@ its parts; neighbours do not interact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,9 +20,9 @@ from torch import Tensor
 from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.nn import INITIAL_MENTION_BIAS, Abilities, Batch, Encoder, Outputs, Scorer, Spans
-from hyperspan.structures import Distribution, Mention, MentionSet, MentionSets, PartialMarks, Scores, check_scores
+from hyperspan.structures import Distribution, Mention, MentionSets, PartialMarks, Scores, check_scores
 from hyperspan.structures.distribution import tensor_masks
-from hyperspan.structures.graphs import Graph, Hyperedge, Hypergraph, SpanGraph
+from hyperspan.structures.graphs import Graph, SpanGraph
 
 
 @dataclass(frozen=True)
@@ -125,47 +124,6 @@ class SemiMarkov(SpanGraph):
             torch.from_numpy(mask).to(self.scores.segment.device) for mask in marks.masks(gold, n, c)
         )
         return self._given(required, forbidden).log_partition - self.log_partition
-
-
-# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
-
-
-class SuffixNode(NamedTuple):
-    """The rest of a sentence from this word on."""
-
-    position: int
-
-
-class SegmentNode(NamedTuple):
-    """A mention."""
-
-    start: int
-    end: int
-    kind: int
-
-
-def semi_markov_hypergraph(
-    n: int, types: int | Sequence[str], max_width: int | None = None
-) -> Hypergraph[SuffixNode | SegmentNode]:
-    """The hypergraph of a sentence of `n` words: from a place to the next, or to a segment and the place after it.
-
-    >>> from hyperspan.structures.graphs import hyperpaths
-    >>> sorted(map(sorted, map(semi_markov_mentions, hyperpaths(semi_markov_hypergraph(2, types=1)))))
-    [[], [(0, 1, 0)], [(0, 1, 0), (1, 2, 0)], [(0, 2, 0)], [(1, 2, 0)]]
-    """
-    m = types if isinstance(types, int) else len(types)
-
-    def leaf(name: str, place: tuple[int, ...]) -> SegmentNode | None:
-        return SegmentNode(place[0], place[0] + place[1] + 1, place[2]) if name == "mention" else None
-
-    graph = semi_markov_graph(n, n if max_width is None else max_width, m)
-    return graph.spelled_out(SuffixNode, leaf, end=SuffixNode(n))
-
-
-def semi_markov_mentions(path: Iterable[Hyperedge[SuffixNode | SegmentNode]]) -> MentionSet:
-    """The set of mentions that a hyperpath encodes."""
-    segments = [node for edge in path for node in edge.tail if isinstance(node, SegmentNode)]
-    return frozenset((start, end, kind) for start, end, kind in segments)
 
 
 # -- the scorer --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from torch import Tensor
 from hyperspan.baselines.semi_markov import SegmentScorer, SegmentScores
 from hyperspan.nn import Abilities
 from hyperspan.structures import Distribution, Mention, MentionSet, check_scores
-from hyperspan.structures.graphs import Graph, Hyperedge, Hypergraph, SpanGraph
+from hyperspan.structures.graphs import Graph, SpanGraph
 
 
 @lru_cache(maxsize=32)
@@ -131,53 +130,6 @@ def without_crossing(mentions: Iterable[Mention]) -> MentionSet:
         scores[0, place[start], place[end] - place[start] - 1, kinds.index(kind)] = score
     (kept,) = ConstituencyTrees(scores, [n]).argmax()
     return frozenset((boundaries[start], boundaries[end], kinds[kind]) for start, end, kind in kept)
-
-
-# -- the explicit hypergraph, for pictures and for counting ------------------------------------------------------------
-
-
-class ConstituencyNode(NamedTuple):
-    """A node of the explicit hypergraph; it covers the words from `start` up to `end`, exclusive.
-
-    ``top``: a sequence of words and mentions from the first word on, inside no mention. ``sequence``: one inside a
-    mention. ``inner``: a sequence that is not one mention alone. ``mention``: a mention of some type, with what it
-    contains. ``type`` (number `kind`), ``word`` and ``outside`` (a word in no mention) are leaves.
-    """
-
-    symbol: Literal["top", "sequence", "inner", "mention", "type", "word", "outside"]
-    start: int = -1
-    end: int = -1
-    kind: int = -1
-
-
-def constituency_hypergraph(
-    n: int, types: int | Sequence[str], max_width: int | None = None
-) -> Hypergraph[ConstituencyNode]:
-    """All sets of nested and disjoint mentions in `n` words, at most one type per span; each set is one hyperpath.
-
-    >>> from hyperspan.structures.graphs import Counting, inside
-    >>> graph = constituency_hypergraph(3, types=1)  # six spans, and no set with both (0, 2) and (1, 3)
-    >>> inside(graph, lambda edge: 0.0, Counting())[graph.root]
-    48
-    """
-    m = types if isinstance(types, int) else len(types)
-    if n == 0:
-        return Hypergraph(ConstituencyNode("top", 0, 0), [])
-
-    def leaf(name: str, place: tuple[int, ...]) -> ConstituencyNode:
-        if name != "mention":
-            return ConstituencyNode("word" if name == "word" else "outside", place[0], place[0] + 1)
-        start, width, kind = place
-        return ConstituencyNode("type", start, start + width + 1, kind)
-
-    graph = tree_graph(n, n if max_width is None else min(max_width, n), m)
-    return graph.spelled_out(ConstituencyNode, leaf)
-
-
-def constituents_of(path: Iterable[Hyperedge[ConstituencyNode]]) -> MentionSet:
-    """The set of mentions that a hyperpath encodes: one for each type that it visits."""
-    leaves = (node for edge in path for node in edge.tail)
-    return frozenset((leaf.start, leaf.end, leaf.kind) for leaf in leaves if leaf.symbol == "type")
 
 
 # -- the scorer --------------------------------------------------------------------------------------------------------

@@ -83,21 +83,6 @@ def cheapest_combinations(choices: Sequence[Alternatives[Value]]) -> Iterator[tu
             push(base, tuple(kept), place + 1, 1)
 
 
-def best_products(ranked: Sequence[Sequence[tuple[Value, float]]], k: int) -> Iterator[tuple[tuple[Value, ...], float]]:
-    """The k best combinations of one value from each list of (value, log-probability), each list best first.
-
-    >>> list(best_products([[("a", -1.0), ("b", -2.0)], [("c", -1.0), ("d", -4.0)]], k=2))
-    [(('a', 'c'), -2.0), (('b', 'c'), -3.0)]
-    """
-    if not all(ranked):
-        return
-    top = sum(values[0][1] for values in ranked)
-    choices = [Alternatives((-log_probability, value) for value, log_probability in values) for values in ranked]
-    for cost, changed in islice(cheapest_combinations(choices), k):
-        chosen = tuple(changed.get(index, values[0][0]) for index, values in enumerate(ranked))
-        yield chosen, min(top - cost, 0.0)
-
-
 def cheapest_subsets(costs: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
     """All subsets of items in order of total cost, lazily, as (cost, indices); the costs must be ascending and at least
     0.

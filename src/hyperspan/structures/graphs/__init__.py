@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from hyperspan.structures.graphs.hypergraph import hyperpaths as hyperpaths
     from hyperspan.structures.graphs.hypergraph import inside as inside
     from hyperspan.structures.graphs.hypergraph import viterbi as viterbi
-    from hyperspan.structures.graphs.joint import JointNode as JointNode
-    from hyperspan.structures.graphs.joint import joint_hypergraph as joint_hypergraph
-    from hyperspan.structures.graphs.joint import joint_hyperpath as joint_hyperpath
-    from hyperspan.structures.graphs.joint import joint_mentions as joint_mentions
     from hyperspan.structures.graphs.packed import Graph as Graph
     from hyperspan.structures.graphs.paths import Values as Values
     from hyperspan.structures.graphs.segmental import SegmentalNode as SegmentalNode
@@ -47,7 +43,6 @@ else:
             "discontinuous": "DiscontinuousNode discontinuous_hypergraph discontinuous_hyperpath discontinuous_mentions",
             "distribution": "GraphDistribution SpanGraph highest",
             "hypergraph": "Hyperedge Hypergraph Hyperpath hyperpaths inside viterbi",
-            "joint": "JointNode joint_hypergraph joint_hyperpath joint_mentions",
             "packed": "Graph",
             "paths": "Values",
             "segmental": "SegmentalNode hyperpath_of mentions_of segmental_hypergraph",
