@@ -121,7 +121,7 @@ def configurations(draw: Any) -> list[str]:
     threads=st.integers(1, 2),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_scores_are_those_of_the_reference(
     changes: list[str], lengths: list[int], types: int, threads: int, seed: int
 ) -> None:

@@ -84,7 +84,7 @@ def assert_as_reference(scores: GroupScores, room: Tensor, tolerance: float) -> 
             assert found.dtype == scores.close.dtype and not bool((found < -1e-9).any())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_joint_c_equals_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.tuples(st.integers(0, 11), st.integers(1, 5), st.integers(1, 6)))
@@ -116,7 +116,7 @@ def test_larger_groups_are_left_to_the_reference() -> None:
     torch.testing.assert_close(joint.log_partition(scores, room), joint.formula(scores, room).log_partition[:, 0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_joint_c_is_exact_for_extreme_scores(data: st.DataObject) -> None:
     sizes = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(1, 4)))
@@ -169,7 +169,7 @@ def test_joint_c_shares_rows_among_threads(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_allclose(together.expected.close, alone.expected.close, atol=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_best_mentions_are_those_of_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.tuples(st.integers(0, 11), st.integers(1, 5), st.integers(1, 6)))
@@ -190,7 +190,7 @@ def test_best_mentions_are_those_of_the_reference(data: st.DataObject) -> None:
     np.testing.assert_array_equal(rows, expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_highest_sums_are_those_of_the_reference(data: st.DataObject) -> None:
     sizes = data.draw(st.tuples(st.integers(0, 11), st.integers(1, 5), st.integers(1, 6)))

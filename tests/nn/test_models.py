@@ -70,7 +70,10 @@ CASES = [
     for kind, variants in VARIANTS.items()
     for name, changes in variants.items()
 ]
-LEARNT_SELDOM = ("c = 13", "character LSTM", "no interactions", "two layers, dropout")
+LEARNT_SELDOM = (
+    *("c = 13", "character LSTM", "character CNN", "untied", "no interactions", "two layers, dropout"),
+    *("joint: handcrafted", "mention-hypergraph: handcrafted", "mention-separators: handcrafted"),
+)
 """Variants that other tests run too, and that make test-slow trains until they have learnt the corpus."""
 LEARNING_CASES = [
     pytest.param(*case.values, id=case.id, marks=pytest.mark.slow if str(case.id).endswith(LEARNT_SELDOM) else ())

@@ -57,7 +57,7 @@ def check_sums(found: Any, longer: dict[AnyMention, float], tolerance: float) ->
     return sets
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 7), min_size=1, max_size=4),
     c=st.integers(1, 7),
@@ -87,14 +87,6 @@ def test_calibrated_marginals_are_sums_over_sets_also_under_constraints(tied: bo
     for mentions, p in known.topk(100)[0]:
         assert p == pytest.approx(free[mentions] - total, abs=1e-4)
     assert known.marginals[0, 1, 0, 0] == pytest.approx(1) and known.marginals[0, 0, 1, 0] == 0
-
-
-def test_calibration_makes_mentions_less_probable_by_type() -> None:
-    array = random_arrays([6, 4], 4, 2, tied=True, seed=5)
-    found = calibrated(array, TypeCalibration([1.0, 1.0], [0.0, -1.0]))
-    assert found.marginals[..., 0] == pytest.approx(array.marginals[..., 0], abs=1e-6)
-    assert (found.marginals[..., 1] <= array.marginals[..., 1] + 1e-6).all()
-    assert found.marginals[..., 1].sum() < array.marginals[..., 1].sum()
 
 
 # -- mentions with gaps ------------------------------------------------------------------------------------------------
@@ -139,7 +131,7 @@ def drawn_with_gaps(m: int, seed: int) -> TypeCalibration:
     return TypeCalibration([1.0] * m, (-generator.uniform(0, 4, m)).tolist(), -float(generator.uniform(0, 4)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(LENGTHS, SIZES, st.integers(1, 3), st.integers(0, 999), st.booleans())
 def test_calibration_of_gaps_keeps_the_most_probable_sets(
     lengths: list[int], sizes: Sizes, parts: int, seed: int, in_c: bool
@@ -176,12 +168,3 @@ def test_calibration_makes_discontinuous_mentions_less_probable(
     assert after <= before + 1e-9 and (after < before or before == 0)
     none = array.calibrated(TypeCalibration([1.0] * sizes[3], [0.0] * sizes[3]))
     assert none.log_partition == pytest.approx(array.log_partition)
-
-
-def test_gradients_through_calibrated_scores_are_the_calibrated_marginals() -> None:
-    array, tensor = both([6, 4], (3, 2, 2, 2), 2, 7)
-    calibration = drawn_with_gaps(2, 7)
-    close = tensor.scores.close.requires_grad_()
-    log_partition = tensor.calibrated(calibration).log_partition.sum()
-    (gradient,) = torch.autograd.grad(log_partition, close)
-    assert gradient.numpy() == pytest.approx(array.calibrated(calibration).marginals, abs=1e-9)

@@ -188,24 +188,6 @@ def test_topk_of_a_long_sentence_is_in_order_and_has_the_right_probabilities(par
     assert any(len(mention) == 4 for mentions, _ in ranked for mention in mentions)
 
 
-@pytest.mark.parametrize("limits", [Limits(2, 2, 2, 1), Limits(3, 1, 2, 1)])
-def test_topk_of_few_are_the_first_of_many(limits: Limits) -> None:
-    """Few sets change few of the chains: those whose second best costs least."""
-    for seed in range(6):
-        scores = discontinuous_scores(1, 6, limits, 2, seed=seed)
-        whole = DiscontinuousHypergraph(scores, [6], limits.parts)
-        many = [value for _, value in whole.topk(40)[0]]
-        for k in (2, 3, 5):
-            np.testing.assert_allclose([value for _, value in whole.topk(k)[0]], many[:k], atol=1e-9)
-
-
-def test_forbidden_mentions_have_no_marginal_though_longer_ones_begin_like_them() -> None:
-    whole = DiscontinuousHypergraph(discontinuous_scores(1, 4, SMALL[0], 1, seed=2), [4])
-    without = whole.condition(forbid=[[(0, 1, 0)]])
-    assert without.marginals[0, 0, 0, 0].item() == 0.0
-    assert any(mention[3][0] == (0, 1) for mention in without.discontinuous_marginals()[0] if len(mention) == 4)
-
-
 def test_cross_entropy_weighs_chains_and_its_gradients_are_finite_differences() -> None:
     limits = Limits(3, 2, 1, 1)
     scores = discontinuous_scores(2, 5, limits, 2, seed=3)

@@ -16,7 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperspan.kernels.numbers import highest, log_sum
+from hyperspan.kernels.numbers import highest
 from hyperspan.structures.graphs import Graph, Hyperedge, Log, hyperpaths, inside
 from hyperspan.structures.graphs.paths import Values
 from hyperspan.structures.graphs.sums import log_partition, posteriors
@@ -97,7 +97,7 @@ def plain_log_sum(values: list[float]) -> float:
 
 
 @given(case=cases())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_log_partition_and_posteriors(case: Case) -> None:
     """In float64 and float32; the posteriors are the derivatives, and finite where nothing is possible."""
     for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-4)):
@@ -140,7 +140,7 @@ def test_derivatives_beside_impossible_scores_are_finite() -> None:
 
 
 @given(case=cases())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_best_hyperpaths_in_order(case: Case) -> None:
     values = Values(case.graph, case.scores.numpy(), highest)
     for sentence in range(2):
@@ -155,23 +155,6 @@ def test_the_best_hyperpaths_in_order(case: Case) -> None:
             best = values.best(sentence)
             assert best in case.paths
             assert math.fsum(case.scores[slot, sentence].item() for slot in best) == pytest.approx(possible[0])
-
-
-@given(case=cases())
-@settings(max_examples=20, derandomize=True)
-def test_samples_come_as_often_as_they_should(case: Case) -> None:
-    values, numbers = Values(case.graph, case.scores.numpy(), log_sum), random.Random(0)
-    for sentence in range(2):
-        totals = case.totals(sentence)
-        if (whole := plain_log_sum(totals)) == -math.inf:
-            continue
-        drawn = Counts(map(tuple, values.samples(sentence, 2000, iter(numbers.random, None))))
-        expected: Counts[tuple[int, ...]] = Counts()
-        for path, value in zip(case.paths, totals, strict=True):
-            expected[tuple(path)] += math.exp(value - whole)  # type: ignore[assignment]
-        assert drawn.keys() <= {path for path, share in expected.items() if share > 0}
-        for path, share in expected.items():
-            assert abs(drawn[path] - 2000 * share) <= 6 * math.sqrt(2000 * share) + 6
 
 
 @given(case=cases())

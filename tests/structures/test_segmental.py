@@ -50,16 +50,6 @@ def test_edge_marginals_are_those_of_the_hypergraph(data: st.DataObject) -> None
             torch.testing.assert_close(tensor[sentence], expected, atol=case.tolerance, rtol=case.tolerance)
 
 
-@pytest.mark.parametrize("untied", [False, True])
-def test_gradient_of_log_partition_is_the_edge_marginals(untied: bool) -> None:
-    scores = random_scores(2, 4, 3, 2, untied=untied)
-    tensors = [tensor.requires_grad_() for tensor in scores.tensors().values()]
-    distribution = SegmentalHypergraph(scores, [4, 2])
-    found = torch.autograd.grad(distribution.log_partition.sum(), tensors)
-    for one, other in zip(found, distribution.edge_marginals.tensors().values(), strict=True):
-        torch.testing.assert_close(one, other)
-
-
 def test_topk_opens_no_more_chains_than_can_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the 300 chains of a sentence, those of the best set and the k - 1 nearest others."""
     opened: list[int] = []
@@ -110,19 +100,6 @@ def test_mistakes_are_explained(call, message: str) -> None:
     distribution = SegmentalHypergraph(random_scores(2, 4, 3, 2), [4, 3])
     with pytest.raises(ValueError, match=message):
         call(distribution)
-
-
-def test_sentences_of_a_batch_with_the_same_mentions_are_as_they_are_alone() -> None:
-    scores, lengths = random_scores(3, 4, 3, 2), [4, 3, 4]
-    sets = [{(1, 2, 0), (2, 3, 1)}, {(2, 3, 1)}, {(2, 3, 1), (2, 4, 1)}]
-
-    def alone(b: int) -> SegmentalHypergraph:
-        row = slice(b, b + 1)
-        own = EdgeScores(scores.absent[row], scores.present[row], scores.extend[row], scores.close[row])
-        return SegmentalHypergraph(own, lengths[row])
-
-    separately = torch.cat([alone(b).log_prob([some]) for b, some in enumerate(sets)])
-    torch.testing.assert_close(SegmentalHypergraph(scores, lengths).log_prob(sets), separately)
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

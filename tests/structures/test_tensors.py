@@ -128,8 +128,10 @@ def test_gradients(subject: Subject, impossible: float) -> None:
         lambda *values: build(*values).marginals,
     ):
         assert torch.autograd.gradcheck(value, leaves, fast_mode=True)  # along random directions
+    if impossible:
+        return
     assert torch.autograd.gradgradcheck(lambda *values: build(*values).log_partition, leaves, fast_mode=True)
-    if subject.teaches and not impossible:
+    if subject.teaches:
         teacher = subject.build({name: (2 - tensor).requires_grad_() for name, tensor in tensors.items()}, [3, 2])
         assert torch.autograd.gradcheck(lambda *values: build(*values).cross_entropy(teacher), leaves, fast_mode=True)
         build(*leaves).cross_entropy(teacher).sum().backward()
