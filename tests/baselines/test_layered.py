@@ -14,7 +14,7 @@ from hyperspan.baselines.linear_chain import outermost
 from hyperspan.baselines.tree import is_nested
 from hyperspan.config import Config
 from hyperspan.nn import new_model
-from hyperspan.nn.annotation import gold_of
+from hyperspan.nn.model import gold_of
 from hyperspan.types import Mention, Sentence
 from tests.baselines.test_transition import TYPES, WORDS, mention_sets, sentences
 from tests.support.models import learn

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hyperspan.config import Config
 from hyperspan.errors import LabelError
-from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.batch import collate
+from hyperspan.nn.model import gold_of
 from hyperspan.runtime.batches import shuffled_batches
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Mention, Sentence

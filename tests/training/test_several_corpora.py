@@ -16,8 +16,8 @@ from hyperspan.corpora.documents import document_of
 from hyperspan.corpora.formats import write_corpus
 from hyperspan.errors import InputError
 from hyperspan.nn import Recognizer, load_model, new_model
-from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.folders import compact
+from hyperspan.nn.model import gold_of
 from hyperspan.nn.validation import validate
 from hyperspan.structures.constraints import PartialMarks
 from hyperspan.training.checks import check_annotated, check_declared, check_files

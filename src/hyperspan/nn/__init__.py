@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from hyperspan.nn.batch import collate as collate
     from hyperspan.nn.encoder import Encoder as Encoder
     from hyperspan.nn.encoder import EncoderAbilities as EncoderAbilities
+    from hyperspan.nn.encoder import OutputLayer as OutputLayer
+    from hyperspan.nn.encoder import Outputs as Outputs
     from hyperspan.nn.encoder import Spans as Spans
+    from hyperspan.nn.encoder import TypeAxes as TypeAxes
+    from hyperspan.nn.encoder import WeightColumns as WeightColumns
+    from hyperspan.nn.encoder import WordLinear as WordLinear
     from hyperspan.nn.folders import load_model as load_model
     from hyperspan.nn.folders import new_model as new_model
     from hyperspan.nn.folders import save_model as save_model
@@ -26,11 +31,6 @@ if TYPE_CHECKING:
     from hyperspan.nn.model import Setting as Setting
     from hyperspan.nn.neural import NeuralEncoder as NeuralEncoder
     from hyperspan.nn.neural import word_states as word_states
-    from hyperspan.nn.outputs import OutputLayer as OutputLayer
-    from hyperspan.nn.outputs import Outputs as Outputs
-    from hyperspan.nn.outputs import TypeAxes as TypeAxes
-    from hyperspan.nn.outputs import WeightColumns as WeightColumns
-    from hyperspan.nn.outputs import WordLinear as WordLinear
     from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS as INITIAL_MENTION_BIAS
     from hyperspan.nn.recognizer import Recognizer as Recognizer
     from hyperspan.nn.recognizer import Scorer as Scorer
@@ -40,11 +40,10 @@ else:
         __name__,
         {
             "batch": "Batch collate",
-            "encoder": "Encoder EncoderAbilities Spans",
+            "encoder": "Encoder EncoderAbilities OutputLayer Outputs Spans TypeAxes WeightColumns WordLinear",
             "folders": "load_model new_model save_model",
             "model": "Abilities Model Setting",
             "neural": "NeuralEncoder word_states",
-            "outputs": "OutputLayer Outputs TypeAxes WeightColumns WordLinear",
             "recognizer": "INITIAL_MENTION_BIAS Recognizer Scorer",
             "segmental": "SegmentalScorer",
         },

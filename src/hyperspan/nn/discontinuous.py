@@ -14,9 +14,8 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.encode import BESIDE
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.encoder import Encoder, Outputs, Spans
 from hyperspan.nn.model import Abilities
-from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.kinds import KINDS

@@ -15,7 +15,7 @@ from hyperspan.config import Config, KindOptions, key
 from hyperspan.errors import InputError
 from hyperspan.kernels.lstm import SpanLayout
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.encoder import Encoder, EncoderAbilities, Spans
+from hyperspan.nn.encoder import Encoder, EncoderAbilities, OutputLayer, Outputs, Spans, WeightColumns
 from hyperspan.nn.features import (
     OF_TAGS,
     SPAN_TEMPLATES,
@@ -27,7 +27,6 @@ from hyperspan.nn.features import (
     function_words_of,
     look_up,
 )
-from hyperspan.nn.outputs import OutputLayer, Outputs, WeightColumns
 from hyperspan.nn.resources import read_clusters
 from hyperspan.text.vocabulary import Vocabulary
 from hyperspan.types import Sentence

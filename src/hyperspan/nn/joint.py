@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.encoder import Encoder, Outputs, Spans
 from hyperspan.nn.model import Abilities
-from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.segmental import SegmentalScorer
 from hyperspan.runtime.kinds import KINDS, groups_of
 from hyperspan.structures import JointScores, JointSegmentalHypergraph

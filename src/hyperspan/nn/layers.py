@@ -14,8 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from hyperspan.kernels.lstm import SpanLayout, span_states, word_states
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Spans
-from hyperspan.nn.outputs import OutputLayer, Outputs
+from hyperspan.nn.encoder import OutputLayer, Outputs, Spans
 from hyperspan.nn.vectors import WordVectors
 from hyperspan.runtime.layers import FILTER_WIDTHS, CharacterFilters, CharacterLstm, SpanLstm, WordTable
 from hyperspan.text.vocabulary import UNKNOWN, Vocabulary

@@ -13,10 +13,9 @@ from hyperspan.config import Config, TrainingConfig, WordsConfig
 from hyperspan.errors import InputError
 from hyperspan.kernels.lstm import SpanLayout, word_states
 from hyperspan.nn.batch import Batch, collate
-from hyperspan.nn.encoder import Encoder, EncoderAbilities, ParameterOptions
+from hyperspan.nn.encoder import Encoder, EncoderAbilities, Outputs, ParameterOptions, WordLinear
 from hyperspan.nn.hub import read_pretrained
 from hyperspan.nn.layers import CHARACTER_ENCODERS, SpanLinear, SpanLSTM, WordEmbedding
-from hyperspan.nn.outputs import Outputs, WordLinear
 from hyperspan.nn.transformer import Transformer
 from hyperspan.nn.vectors import WordVectors, read_vectors, vectors_dimension
 from hyperspan.runtime.layers import SpanLstm, WordLayers, lstm_layers

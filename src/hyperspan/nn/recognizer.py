@@ -16,9 +16,8 @@ from hyperspan.config import Config
 from hyperspan.kernels.choice import batch_entries, choose, encoder_library
 from hyperspan.kernels.threads import torch_openmp
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.encoder import Encoder, OutputLayer, Spans, TypeAxes, WeightColumns
 from hyperspan.nn.model import Abilities, FoundAt, Model, Setting
-from hyperspan.nn.outputs import OutputLayer, TypeAxes, WeightColumns
 from hyperspan.plugins import ENCODERS, MODELS
 from hyperspan.runtime.model import Adjustment, ArrayModel, obstacle
 from hyperspan.structures.constraints import PartialMarks

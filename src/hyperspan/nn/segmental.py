@@ -11,9 +11,8 @@ from torch.nn.functional import pad
 
 from hyperspan.config import Config
 from hyperspan.nn.batch import Batch
-from hyperspan.nn.encoder import Encoder, Spans
+from hyperspan.nn.encoder import Encoder, Outputs, Spans
 from hyperspan.nn.model import Abilities
-from hyperspan.nn.outputs import Outputs
 from hyperspan.nn.recognizer import INITIAL_MENTION_BIAS, Scorer
 from hyperspan.structures import EdgeScores, SegmentalHypergraph, softmax_margin
 from hyperspan.structures.constraints import PartialMarks

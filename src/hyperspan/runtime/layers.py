@@ -105,27 +105,7 @@ class SpanLstm(NamedTuple):
         return {"inputs": (2, self.inputs, gates), "recurrent": (2, self.hidden, gates), "bias": (2, 1, gates)}
 
 
-class Linear(NamedTuple):
-    """Scores that are linear in vectors of words."""
-
-    inputs: int
-    outputs: int
-
-    def shapes(self) -> Shapes:
-        return {"weight": (self.outputs, self.inputs), "bias": (self.outputs,)}
-
-
-class SpanScores(NamedTuple):
-    """Scores that are linear in the two vectors of a span."""
-
-    hidden: int
-    outputs: int
-
-    def shapes(self) -> Shapes:
-        return {"from_spans": (2, self.hidden, self.outputs), "bias": (self.outputs,)}
-
-
-Layer = WordTable | Table | Lstm | CharacterLstm | CharacterFilters | SpanLstm | Linear | SpanScores
+Layer = WordTable | Table | Lstm | CharacterLstm | CharacterFilters | SpanLstm
 
 
 class WordLayers(NamedTuple):
@@ -173,13 +153,18 @@ def shapes_of(config: Config, vocabulary: Vocabulary) -> Shapes:
     """The shapes of all tensors of a model that the runtime without torch supports."""
     words, encoder = WordLayers.of(config, vocabulary), config.encoder
     lstms = lstm_layers(words.dimension, encoder.hidden, encoder.layers)
-    both, m = lstms[-1].dimension, len(vocabulary.labels)
+    both, m, kind = lstms[-1].dimension, len(vocabulary.labels), KINDS[config.model.kind]
+    outputs = kind.span_outputs(config, m)
     layers: dict[str, Layer] = {f"encoder.{name}": layer for name, layer in words.named().items()}
     layers |= {f"encoder.layers.{index}": layer for index, layer in enumerate(lstms)}
     layers["encoder.spans"] = SpanLstm(both, encoder.span_hidden)
-    layers["scorer.start"] = Linear(both, 2 * m)
-    layers["scorer.parts"] = SpanScores(encoder.span_hidden, KINDS[config.model.kind].span_outputs(config, m))
-    return named(layers) | KINDS[config.model.kind].layers(config, m)
+    scores: Shapes = {
+        "scorer.start.weight": (2 * m, both),
+        "scorer.start.bias": (2 * m,),
+        "scorer.parts.from_spans": (2, encoder.span_hidden, outputs),
+        "scorer.parts.bias": (outputs,),
+    }
+    return named(layers) | scores | kind.layers(config, m)
 
 
 def named(layers: dict[str, Layer] | dict[str, Table] | dict[str, Table | Lstm]) -> Shapes:

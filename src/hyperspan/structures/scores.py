@@ -101,6 +101,15 @@ def check_scores(tensors: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...
             )
 
 
+def _shape_of(close: Any) -> tuple[int, int, int, int]:
+    """(B, n, c, m), from the scores `close`."""
+    if close.ndim != 4:
+        raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(close.shape)}")
+    if close.shape[2] < 1:
+        raise ValueError("expected at least one width in close (c >= 1), got c = 0")
+    return tuple(close.shape)
+
+
 def _number_types(values: Any) -> tuple[Any, Any]:
     xp = namespace(values)
     return xp.float32, xp.float64
@@ -142,11 +151,7 @@ class EdgeScores(Scores, Generic[Values]):
     branch: Values | None = None
 
     def __post_init__(self) -> None:
-        if self.close.ndim != 4:
-            raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(self.close.shape)}")
-        batch, n, c, m = self.close.shape
-        if c < 1:
-            raise ValueError("expected at least one width in close (c >= 1), got c = 0")
+        batch, n, c, m = _shape_of(self.close)
         shapes = {"close": (batch, n, c, m), "absent": (batch, n, m), "present": (batch, n, m)}
         shapes |= dict.fromkeys(("extend", "branch"), (batch, n, c - 1, m))
         given = self.tensors()
@@ -223,11 +228,7 @@ class DiscontinuousScores(Scores, Generic[Values]):
     last: Values
 
     def __post_init__(self) -> None:
-        if self.close.ndim != 4:
-            raise ValueError(f"expected close of shape (B, n, c, m), got {tuple(self.close.shape)}")
-        batch, n, c, m = self.close.shape
-        if c < 1:
-            raise ValueError("expected at least one width in close (c >= 1), got c = 0")
+        batch, n, c, m = _shape_of(self.close)
         widths = {name: tensor.shape[2] if tensor.ndim == 4 else 0 for name, tensor in self.tensors().items()}
         if widths["last"] > c:
             raise ValueError(f"expected no wider later parts than first ones, got c' = {widths['last']} and c = {c}")

@@ -21,8 +21,8 @@ from hyperspan.config import Config
 from hyperspan.errors import InputError
 from hyperspan.kernels.numbers import to_numpy
 from hyperspan.nn import Model, Recognizer, load_model, new_model
-from hyperspan.nn.annotation import gold_of
 from hyperspan.nn.folders import built, check_learnable
+from hyperspan.nn.model import gold_of
 from hyperspan.plugins import ENCODERS
 from hyperspan.runtime.batches import batches_by_length
 from hyperspan.runtime.folders import folder_of

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from hyperspan.structures.graphs.discontinuous import discontinuous_mentions as discontinuous_mentions
     from hyperspan.structures.graphs.distribution import GraphDistribution as GraphDistribution
     from hyperspan.structures.graphs.distribution import SpanGraph as SpanGraph
+    from hyperspan.structures.graphs.hypergraph import Counting as Counting
     from hyperspan.structures.graphs.hypergraph import Hyperedge as Hyperedge
     from hyperspan.structures.graphs.hypergraph import Hypergraph as Hypergraph
     from hyperspan.structures.graphs.hypergraph import Hyperpath as Hyperpath
+    from hyperspan.structures.graphs.hypergraph import KBest as KBest
+    from hyperspan.structures.graphs.hypergraph import Log as Log
     from hyperspan.structures.graphs.hypergraph import hyperpaths as hyperpaths
     from hyperspan.structures.graphs.hypergraph import inside as inside
     from hyperspan.structures.graphs.hypergraph import viterbi as viterbi
@@ -30,9 +33,6 @@ if TYPE_CHECKING:
     from hyperspan.structures.graphs.segmental import hyperpath_of as hyperpath_of
     from hyperspan.structures.graphs.segmental import mentions_of as mentions_of
     from hyperspan.structures.graphs.segmental import segmental_hypergraph as segmental_hypergraph
-    from hyperspan.structures.graphs.semirings import Counting as Counting
-    from hyperspan.structures.graphs.semirings import KBest as KBest
-    from hyperspan.structures.graphs.semirings import Log as Log
     from hyperspan.structures.graphs.sums import log_partition as log_partition
     from hyperspan.structures.graphs.sums import posteriors as posteriors
     from hyperspan.structures.graphs.sums import stretches as stretches
@@ -42,11 +42,10 @@ else:
         {
             "discontinuous": "DiscontinuousNode discontinuous_hypergraph discontinuous_hyperpath discontinuous_mentions",
             "distribution": "GraphDistribution SpanGraph highest",
-            "hypergraph": "Hyperedge Hypergraph Hyperpath hyperpaths inside viterbi",
+            "hypergraph": "Counting KBest Log Hyperedge Hypergraph Hyperpath hyperpaths inside viterbi",
             "packed": "Graph",
             "paths": "Values",
             "segmental": "SegmentalNode hyperpath_of mentions_of segmental_hypergraph",
-            "semirings": "Counting KBest Log",
             "sums": "log_partition posteriors stretches",
         },
     )

@@ -7,7 +7,6 @@ tested against the functions below.
 
 >>> edges = [Hyperedge("S", ("A", "B")), Hyperedge("S", ("B",)), Hyperedge("B", ()), Hyperedge("B", ("A",))]
 >>> graph = Hypergraph("S", edges)
->>> from hyperspan.structures.graphs.semirings import Counting
 >>> inside(graph, lambda edge: 0.0, Counting())["S"]
 4
 >>> len(list(hyperpaths(graph)))
@@ -16,13 +15,12 @@ tested against the functions below.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Generic, TypeVar
-
-from hyperspan.structures.graphs.semirings import Element, KBest, Scored, Semiring
+from typing import Any, Generic, Protocol, TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -72,6 +70,88 @@ class Hypergraph(Generic[Node]):
                     f"node {node!r} is its own descendant; a hypergraph must be acyclic: remove that cycle"
                 )
         return order[::-1]
+
+
+# -- semirings: one dynamic program, many answers ----------------------------------------------------------------------
+
+
+Element = TypeVar("Element")
+
+
+class Semiring(Protocol[Element]):
+    """What "either" (:meth:`plus`) and "both" (:meth:`times`) mean for the values that :func:`inside` passes up.
+
+    `Counting` counts hyperpaths, `Log` sums exp(score) over them in log space, and `KBest` lists the k best. Minus
+    infinity is exact: an impossible edge contributes nothing, whatever its siblings score.
+    """
+
+    zero: Element
+    """The value of "no way at all"; neutral for :meth:`plus`, absorbing for :meth:`times`."""
+    one: Element
+    """The value of "nothing left to do"; neutral for :meth:`times`."""
+
+    def plus(self, left: Element, right: Element) -> Element: ...
+    def times(self, left: Element, right: Element) -> Element: ...
+    def lift(self, edge: Hashable, weight: float) -> Element:
+        """The value of one edge whose log-weight is `weight`."""
+        ...
+
+
+class Counting(Semiring[int]):
+    """Counts hyperpaths over edges that are possible (log-weight above minus infinity)."""
+
+    zero, one = 0, 1
+
+    def plus(self, left: int, right: int) -> int:
+        return left + right
+
+    def times(self, left: int, right: int) -> int:
+        return left * right
+
+    def lift(self, edge: Hashable, weight: float) -> int:
+        return int(weight > -math.inf)
+
+
+class Log(Semiring[float]):
+    """Sums exp(score) over hyperpaths, in log space."""
+
+    zero, one = -math.inf, 0.0
+
+    def plus(self, left: float, right: float) -> float:
+        high, low = max(left, right), min(left, right)
+        return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+
+    def times(self, left: float, right: float) -> float:
+        return left + right
+
+    def lift(self, edge: Hashable, weight: float) -> float:
+        return weight
+
+
+Scored = tuple[float, tuple[Any, ...]]  # a score and the edges, in pre-order, that earn it
+
+
+class KBest(Semiring[tuple[Scored, ...]]):
+    """The k best hyperpaths with their scores, best first; impossible ones are left out."""
+
+    zero: tuple[Scored, ...] = ()
+    one: tuple[Scored, ...] = ((0.0, ()),)
+
+    def __init__(self, k: int):
+        self.k = k
+
+    def plus(self, left: tuple[Scored, ...], right: tuple[Scored, ...]) -> tuple[Scored, ...]:
+        return tuple(heapq.nlargest(self.k, left + right, key=lambda scored: scored[0]))
+
+    def times(self, left: tuple[Scored, ...], right: tuple[Scored, ...]) -> tuple[Scored, ...]:
+        pairs = [(a + b, edges_a + edges_b) for a, edges_a in left for b, edges_b in right]
+        return tuple(heapq.nlargest(self.k, pairs, key=lambda scored: scored[0]))
+
+    def lift(self, edge: Hashable, weight: float) -> tuple[Scored, ...]:
+        return ((weight, (edge,)),) if weight > -math.inf else ()
+
+
+# -- what follows from them --------------------------------------------------------------------------------------------
 
 
 Weights = Callable[[Hyperedge[Any]], float]
