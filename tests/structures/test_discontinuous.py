@@ -188,6 +188,13 @@ def test_topk_of_a_long_sentence_is_in_order_and_has_the_right_probabilities(par
     assert any(len(mention) == 4 for mentions, _ in ranked for mention in mentions)
 
 
+def test_forbidden_mentions_have_no_marginal_though_longer_ones_begin_like_them() -> None:
+    whole = DiscontinuousHypergraph(discontinuous_scores(1, 4, SMALL[0], 1, seed=2), [4])
+    without = whole.condition(forbid=[[(0, 1, 0)]])
+    assert without.marginals[0, 0, 0, 0].item() == 0.0
+    assert any(mention[3][0] == (0, 1) for mention in without.discontinuous_marginals()[0] if len(mention) == 4)
+
+
 def test_cross_entropy_weighs_chains_and_its_gradients_are_finite_differences() -> None:
     limits = Limits(3, 2, 1, 1)
     scores = discontinuous_scores(2, 5, limits, 2, seed=3)

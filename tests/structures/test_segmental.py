@@ -102,6 +102,19 @@ def test_mistakes_are_explained(call, message: str) -> None:
         call(distribution)
 
 
+def test_sentences_of_a_batch_with_the_same_mentions_are_as_they_are_alone() -> None:
+    scores, lengths = random_scores(3, 4, 3, 2), [4, 3, 4]
+    sets = [{(1, 2, 0), (2, 3, 1)}, {(2, 3, 1)}, {(2, 3, 1), (2, 4, 1)}]
+
+    def alone(b: int) -> SegmentalHypergraph:
+        row = slice(b, b + 1)
+        own = EdgeScores(scores.absent[row], scores.present[row], scores.extend[row], scores.close[row])
+        return SegmentalHypergraph(own, lengths[row])
+
+    separately = torch.cat([alone(b).log_prob([some]) for b, some in enumerate(sets)])
+    torch.testing.assert_close(SegmentalHypergraph(scores, lengths).log_prob(sets), separately)
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_scores_that_depend_on_each_other(create_graph: bool) -> None:
     leaf = random_scores(2, 4, 3, 2)

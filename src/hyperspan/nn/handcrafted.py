@@ -195,8 +195,9 @@ class FeatureEncoder(Encoder):
     def collate(self, sentences: Sequence[Sentence], device: torch.device) -> Batch:
         """Collate sentences with the features of their words and, if spans are scored, of their spans."""
         batch = collate(sentences, self.vocabulary, characters=False, device=device)
-        order = np.repeat(np.arange(len(batch.lengths)) * batch.longest - _before(batch.lengths), batch.lengths)
-        order = order + np.arange(len(order))  # (N,): sentence * n + position, of words one after the other
+        counts = np.array(batch.lengths, dtype=np.int64)
+        begin = np.arange(len(counts)) * batch.longest - (counts.cumsum() - counts)
+        order = np.repeat(begin, counts) + np.arange(counts.sum())  # (N,): sentence * n + position, word by word
         rows = batch.row_of.cpu().numpy()[order]
         words = np.empty((len(rows), len(self.extractor.templates)), dtype=np.int32)
         words[rows] = self._of_words(sentences)
@@ -252,12 +253,6 @@ class FeatureEncoder(Encoder):
 
     def span_layer(self, outputs: Outputs, *, whole: bool = False) -> SpanEnds | WholeSpans:
         return (WholeSpans if whole else SpanEnds)(len(self.known), len(self.spans_known), outputs, self.rate)
-
-
-def _before(lengths: Sequence[int]) -> np.ndarray:
-    """The number of words before each sentence."""
-    counts = np.array(lengths, dtype=np.int64)
-    return np.cumsum(counts) - counts
 
 
 class FeatureWeights(nn.Module):
