@@ -143,7 +143,7 @@ def test_rooms_are_checked_whatever_an_import_looks_like(text: str) -> None:
 NOT_PUBLIC = {
     "kernels.numbers": "in_float64",
     "kernels.transfer": "is_asynchronous",
-    "structures.distribution": "tensor_masks",
+    "structures.constraints": "constraint_masks",
     "structures.kbest": "Alternatives cheapest_combinations",
 }
 """What baselines import of kernels, structures and nn beside their public names. The list only shrinks: a baseline is

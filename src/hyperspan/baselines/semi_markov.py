@@ -21,7 +21,7 @@ from hyperspan.baselines.linear_chain import outermost
 from hyperspan.config import Config
 from hyperspan.nn import INITIAL_MENTION_BIAS, Abilities, Batch, Encoder, Outputs, Scorer, Spans
 from hyperspan.structures import Distribution, Mention, MentionSets, PartialMarks, Scores, check_scores
-from hyperspan.structures.distribution import tensor_masks
+from hyperspan.structures.constraints import constraint_masks
 from hyperspan.structures.graphs import Graph, SpanGraph
 
 
@@ -98,21 +98,21 @@ class SemiMarkov(SpanGraph):
         tensor([[0.5000, 0.0000],
                 [1.0000, 0.0000]])
         """
-        return self._given(*tensor_masks(require, forbid, self.lengths, self.scores.segment))
+        return self._given(*constraint_masks(require, forbid, self.lengths, self.scores.segment.shape))
 
-    def _given(self, required: Tensor, forbidden: Tensor) -> SemiMarkov:
+    def _given(self, required: np.ndarray, forbidden: np.ndarray) -> SemiMarkov:
         """The same for masks (B, n, c, m)."""
-        outside = torch.zeros_like(self.scores.outside, dtype=torch.bool)
-        segment = forbidden.clone()
-        for b, start, width, kind in required.nonzero().tolist():
-            itself, end = segment[b, start, width, kind].clone(), start + width + 1
+        outside, segment = np.zeros(self.scores.outside.shape, dtype=bool), forbidden.copy()
+        for b, start, width, kind in np.argwhere(required).tolist():
+            itself, end = segment[b, start, width, kind], start + width + 1
             outside[b, start:end] = True
             for other in range(max(start - self.max_width + 1, 0), end):  # segments that overlap it begin here
                 segment[b, other, max(start - other, 0) :] = True
             segment[b, start, width, kind] = itself
+        given, device = self.scores, self.scores.outside.device
         scores = SegmentScores(
-            self.scores.outside.masked_fill(outside, -math.inf),
-            self.scores.segment.masked_fill(segment, -math.inf),
+            given.outside.masked_fill(torch.from_numpy(outside).to(device), -math.inf),
+            given.segment.masked_fill(torch.from_numpy(segment).to(device), -math.inf),
         )
         return SemiMarkov(scores, self.lengths)
 
@@ -120,10 +120,7 @@ class SemiMarkov(SpanGraph):
         if marks is None:
             return self.log_prob(gold)
         _, n, c, _ = self.scores.segment.shape
-        required, forbidden = (
-            torch.from_numpy(mask).to(self.scores.segment.device) for mask in marks.masks(gold, n, c)
-        )
-        return self._given(required, forbidden).log_partition - self.log_partition
+        return self._given(*marks.masks(gold, n, c)).log_partition - self.log_partition
 
 
 # -- the scorer --------------------------------------------------------------------------------------------------------

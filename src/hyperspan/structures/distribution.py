@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 import numpy as np
 
 from hyperspan.kernels.numbers import nonzero, placed, replaced, to_numpy
-from hyperspan.structures.constraints import AnySets, PartialMarks, constraint_masks
+from hyperspan.structures.constraints import AnySets, PartialMarks
 from hyperspan.structures.mentions import (
     Mention,
     MentionSet,
-    MentionSets,
     NotSupportedError,
     fragments_of,
     parts_of,
@@ -29,7 +28,6 @@ from hyperspan.structures.scores import Values
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 SETS_PER_SET = 50
 """Where types depend on each other, `topk` of some types reads this many of the best sets of all types per set
@@ -39,15 +37,6 @@ MOST_SETS = 10_000
 
 _SEGMENTAL = "a SegmentalHypergraph (model.kind = 'segmental')"
 _DISCONTINUOUS = "a DiscontinuousHypergraph (model.kind = 'discontinuous')"
-
-
-def tensor_masks(
-    require: MentionSets | None, forbid: MentionSets | None, lengths: Sequence[int], like: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return both constraints as masks on the device of the scores `like` (B, n, c, m); raise an error for an invalid
-    one."""
-    required, forbidden = constraint_masks(require, forbid, lengths, like.shape)
-    return placed(required, like), placed(forbidden, like)
 
 
 class Distribution(ABC, Generic[Values]):
