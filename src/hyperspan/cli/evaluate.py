@@ -210,10 +210,9 @@ def _score_model(
     from hyperspan.evaluation import evaluate_model
     from hyperspan.evaluation.guarantees import kept_promises
     from hyperspan.evaluation.models import gold_asked_for, model_errors, without_pronouns
-    from hyperspan.runtime.options import check_marks_names
 
     if selection.names:
-        check_marks_names(annotator.model.names)
+        annotator.options(names=True)  # which refuses a model that marks no names
         _note_no_names(gold, annotator)
     known = annotator.name_labels if selection.names else annotator.labels
     gold = gold_asked_for(gold, annotator.model.names, only_names=selection.names)
