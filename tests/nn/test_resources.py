@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import struct
 import tempfile
 import zipfile
@@ -201,7 +200,14 @@ def test_read_vectors_leaves_out_few_words_that_were_cut(tmp_path: Path) -> None
         (npz(np.array(["a"]), np.zeros((1, 2), dtype=np.int32)), "vectors: `vectors` are int32 of shape (1, 2)"),
         (npz(np.array(["a", "b"], dtype=object), np.zeros((2, 2))), "vectors: cannot be read as npz"),
         (npz(np.array(["a", "b"]), np.array([[0.0], [np.nan]])), "vectors: the vector of 'b' is not finite"),
+        (b"9" * 5_000 + b" 3\nthe 1 2 3\n", "2: 3 numbers after the word; expected 1"),
+        (b"1 999999999999999\nthe \x00\x01\x02\x03", "the header says vectors of 999999999999999 numbers"),
+        (b"999999999999999999 2\nthe \x00\x01\x02\x03", "word 1 of 999999999999999999 is cut off"),
+        (b"the 1 2\n" + b"x" * (17 * 2**20), "2: a line of more than 16 MiB"),
+        (gzip.compress(b"the 1 2\n" * 99, mtime=0)[:-9], "cannot be read (Compressed file ended"),
+        (gzip.compress(b"the 1 2\n" * 99, mtime=0)[:-6] + bytes(6), "cannot be read (CRC check failed"),
     ],
+    ids=lambda given: str(given[:40]),
 )
 def test_files_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "vectors"
@@ -211,24 +217,6 @@ def test_files_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> N
     assert message in str(raised.value) and "\n" not in str(raised.value)
     with suppress(CorpusError):
         assert 0 < vectors_dimension(file) < 10
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"9" * 5_000 + b" 3\nthe 1 2 3\n", "2: 3 numbers after the word; expected 1"),
-        (b"1 999999999999999\nthe \x00\x01\x02\x03", "the header says vectors of 999999999999999 numbers"),
-        (b"999999999999999999 2\nthe \x00\x01\x02\x03", "word 1 of 999999999999999999 is cut off"),
-        (b"the 1 2\n" + b"x" * (17 * 2**20), "2: a line of more than 16 MiB"),
-        (gzip.compress(b"the 1 2\n" * 99)[:-9], "cannot be read (Compressed file ended"),
-        (gzip.compress(b"the 1 2\n" * 99)[:-6] + bytes(6), "cannot be read (CRC check failed"),
-    ],
-    ids=["count", "size", "words", "line", "cut", "checksum"],
-)
-def test_hostile_files_of_vectors_are_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "vectors").write_bytes(content)
-    with pytest.raises(CorpusError, match=re.escape(message)):
-        read_vectors(tmp_path / "vectors")
 
 
 @pytest.mark.parametrize(
@@ -252,18 +240,6 @@ def test_npz_headers_that_lie_are_one_sentence(tmp_path: Path, header: str) -> N
     with pytest.raises(CorpusError, match=r"vectors.npz: ") as caught:
         read_vectors(tmp_path / "vectors.npz")
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "content",
-    ["the\t" + "9" * 5_000, "01" * 5_000 + "\tthe\t3", "the\t" + "01" * 2_000],
-    ids=["id", "bits", "exchanged"],
-)
-def test_hostile_files_of_clusters_are_one_sentence(tmp_path: Path, content: str) -> None:
-    (tmp_path / "clusters").write_text(content, encoding="utf-8")
-    with pytest.raises(CorpusError, match="is neither bits, word, count nor word, id") as caught:
-        read_clusters(tmp_path / "clusters")
-    assert len(str(caught.value)) < 500
 
 
 def test_an_npz_of_other_arrays(tmp_path: Path) -> None:
@@ -323,6 +299,9 @@ def test_paths_come_back_from_ids(leaves: list[str]) -> None:
         (b"01\ta\t2\n02\tb\t3\n", "clusters:2: ['02', 'b', '3'] is neither"),
         (b"01\ta\t2\nb\t3\n", "clusters:2: ['b', '3'] is neither"),
         (b"\xe4\t2\n", "clusters:1: b'\\xe4\\t2' is not UTF-8"),
+        (b"the\t" + b"9" * 5_000, "is neither bits, word, count nor word, id"),
+        (b"01" * 5_000 + b"\tthe\t3", "is neither bits, word, count nor word, id"),
+        (b"the\t" + b"01" * 2_000, "is neither bits, word, count nor word, id"),
     ],
 )
 def test_clusters_that_are_wrong(tmp_path: Path, content: bytes, message: str) -> None:
@@ -330,7 +309,7 @@ def test_clusters_that_are_wrong(tmp_path: Path, content: bytes, message: str) -
     file.write_bytes(content)
     with pytest.raises(CorpusError) as raised:
         read_clusters(file)
-    assert message in str(raised.value)
+    assert message in str(raised.value) and len(str(raised.value)) < 500
 
 
 def test_real_files() -> None:
