@@ -6,7 +6,9 @@ What all diagrams share comes first: words above, mentions as brackets below, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, Generic
 
@@ -354,12 +356,23 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
             self.draw_band_rule(y)
         return y - BAND_GAP
 
+    def _nodes_of(self, *key: object) -> list[DiscontinuousNode]:
+        """The nodes I of a start and type, and G or P of a type after given parts."""
+        return self._groups.get(key, [])
+
+    @cached_property
+    def _groups(self) -> Mapping[tuple[object, ...], list[DiscontinuousNode]]:
+        found = defaultdict[tuple[object, ...], list[DiscontinuousNode]](list)
+        for node in self.graph.nodes:
+            own = (node.start, node.kind) if node.symbol == "I" else (node.kind, node.parts)
+            found[node.symbol, *own].append(node)
+        return found
+
     def _add_chain(self, start: int, kind: int, y: float) -> float:
         """Add the nodes of one start and type; return where the next chain begins."""
         upper = f"{kind + 1}"
         self.add_node(DiscontinuousNode("T", start, kind), self.x(start), y, ("T", upper, f"{start + 1}"))
-        chain = [node for node in self.graph.nodes if node.symbol == "I" and (node.start, node.kind) == (start, kind)]
-        chain.sort(key=lambda node: node.last)
+        chain = sorted(self._nodes_of("I", start, kind), key=lambda node: node.last)
         for node in chain:
             label = ("I", upper, f"{start + 1},{node.last + 1}")
             self.add_node(node, self.x(node.last) + INSIDE, y, label)
@@ -377,9 +390,7 @@ class DiscontinuousDiagram(Diagram[DiscontinuousNode]):
         if node not in self.graph.nodes:
             return
         self.add_node(node, *place, ("D", upper, f"{start + 1},{end}"))
-        following = [one for one in self.graph.nodes if (one.kind, one.parts) == (kind, parts)]
-        gaps = sorted(one for one in following if one.symbol == "G")
-        later = sorted(one for one in following if one.symbol == "P")
+        gaps, later = (sorted(self._nodes_of(symbol, kind, parts)) for symbol in "GP")
         in_one_row = self.limits.later_width == 1 and bool(gaps)
         for group in [gaps] if in_one_row else [[gap] for gap in gaps]:
             own = [part for part in later if any(part.start == gap.start for gap in group)]
