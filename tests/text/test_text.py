@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hyperspan import kernels
@@ -51,6 +51,7 @@ SNIPPETS = st.sampled_from(
 
 @tokenizers
 @given(text=st.one_of(TEXTS, st.lists(st.one_of(SNIPPETS, st.just(" ")), max_size=16).map("".join)))
+@example("2\u0e33 Cln3\uff9e")  # letters to Unicode, but parts of what is before them
 def test_tokenize_cuts_in_c_as_its_regular_expressions_do(tokenizer: Tokenizer, text: str) -> None:
     with kernels.reference():
         expected = tokenize(text, tokenizer), split_text(text, tokenizer)

@@ -156,6 +156,7 @@ def fine_tokens(text: str) -> list[Span]:
     """
     word, inside = _fine_patterns()
     found: list[Span] = []
+    text = units(text)
     for start, end in genia_tokens(text):
         if word.fullmatch(text, start, end):
             for match in inside.finditer(text, start + 1, end):
