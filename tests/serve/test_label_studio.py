@@ -162,7 +162,9 @@ ENTITY = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><View>&b;</
     [
         ("", "not well-formed XML (no element found"),
         ("<View>", "not well-formed XML"),
-        (ENTITY, "declares or uses the entity 'a'"),
+        (ENTITY, "has a <!DOCTYPE x>, which can declare"),
+        (f"<!DOCTYPE x [<!ATTLIST a b CDATA ''>]>{CONFIG}", "has a <!DOCTYPE x>, which can declare"),
+        ("<View>" * 101 + "</View>" * 101, "is nested deeper than 100 elements"),
         ("<View>" + "<a/>" * 300_000 + "</View>", "1,000,000 are the most"),
         ("<View/>", "are for nothing, but they must be for a <Text>"),
         (CONFIG.replace("<Text ", "<Paragraphs "), "are for <Paragraphs>, but they must be for a <Text>"),
@@ -171,7 +173,7 @@ ENTITY = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><View>&b;</
         (CONFIG.replace('"$text"', '"Read $text"'), 'write value="$text"'),
         (CONFIG.replace("Person", "Gene").replace("place", "Drug"), "are none of the model, 'person', 'place'; rename"),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 def test_configurations_without_regions_of_text_are_refused(server: Running, config: str, sentence: str) -> None:
     for answer in (server.post("/predict", **body([task(TEXT)], config)), server.post("/setup", schema=config or " ")):

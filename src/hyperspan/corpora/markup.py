@@ -1,4 +1,4 @@
-"""XML of strangers: without entities of its own, and without anything from elsewhere."""
+"""XML of strangers: without declarations of its own, and without anything from elsewhere."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from hyperspan.errors import InputError, quoted
+from hyperspan.errors import InputError
 
 LARGEST_TREE = 1_000_000
 """The maximum number of characters of XML that is held as a tree."""
+DEEPEST_TREE = 100
+"""The maximum depth of such a tree: those who search within what they have found visit an element this often."""
 
 
 def parser_of(what: str, namespaces: str | None = None) -> expat.XMLParserType:
     """A parser to add handlers to. With `namespaces`, it separates each name from its namespace."""
 
     def refuse(name: str, *_: object) -> NoReturn:
-        raise InputError(f"{what} declares or uses the entity {quoted(name)}; write its value in place of it")
+        raise InputError(f"{what} has a <!DOCTYPE {name[:60]}>, which can declare entities and attributes; leave it out")
 
     parser = expat.ParserCreate("utf-8", namespaces)
-    parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
+    parser.StartDoctypeDeclHandler = refuse
     return parser
 
 
@@ -43,7 +45,21 @@ def tree_of(content: str, what: str) -> ElementTree.Element:
     if len(content) > LARGEST_TREE:
         raise InputError(f"{what} has {len(content):,} characters, but {LARGEST_TREE:,} are the most; shorten it")
     parser, builder = parser_of(what), ElementTree.TreeBuilder()
-    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+    depth = 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST_TREE:
+            raise InputError(f"{what} is nested deeper than {DEEPEST_TREE} elements; flatten it")
+        builder.start(name, attributes)
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(name)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
     parse(parser, content, what)
     return builder.close()
