@@ -133,7 +133,8 @@ def test_a_layer_without_a_score_or_a_package(server: Running) -> None:
 
 
 def test_options_are_in_the_address(server: Running) -> None:
-    found = predictions(annotated(server, xmi(TEXT), "/inception/other&threshold=0.001&types=person/predict"))
+    options = "other&threshold=0.001&types=person&probabilities=false&offset_unit=codepoint"
+    found = predictions(annotated(server, xmi(TEXT), f"/inception/{options}/predict"))
     wanted = server.annotate(text=TEXT, threshold=0.001, types=["person"])[0]["mentions"]
     assert [(int(one["begin"]), int(one["end"])) for one in found] == [(one["start"], one["end"]) for one in wanted]
 

@@ -145,6 +145,11 @@ def test_options_are_in_the_address(server: Running) -> None:
     assert spans(result) == [(one["start"], one["end"], "Person") for one in wanted]
     assert result["model_version"] == "other threshold=0.001 types=person"
     assert predicted(server, [TEXT], "/label-studio/model=other/predict")[0]["model_version"] == "other"
+    [plain], [given_all] = (
+        predicted(server, [f"🦁 {TEXT}"], f"/label-studio/{options}/predict")
+        for options in ("other", "other&probabilities=false&offset_unit=utf16&top_k=2&candidates=0.5")
+    )
+    assert spans(given_all) == spans(plain) != [] and given_all["score"] == plain["score"]
     for wrong, status, sentence in (
         ("third", 404, "there is no model 'third'"),
         ("other&colour=1", 422, "the parameter 'colour' is not known"),

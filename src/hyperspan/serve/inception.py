@@ -51,7 +51,7 @@ class InceptionRoutes:
     async def predict(self, request: Request) -> Response:
         call, service = request.state.call, self.service
         asked = await read(request, service, call, InceptionRequest)
-        options = options_in(request, offset_unit="utf16")  # as in Java
+        options = options_in(request, probabilities=True, offset_unit="utf16")  # as in Java
         layer, feature, xmi = asked.metadata.layer, asked.metadata.feature, asked.document.xmi
         features = await service.offload(len(asked.type_system), call, features_of, asked.type_system, layer, feature)
         cas = await service.offload(len(xmi), call, CasXmi, xmi)

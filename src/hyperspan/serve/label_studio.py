@@ -89,7 +89,7 @@ class LabelStudioRoutes:
         call, service = request.state.call, self.service
         asked = await read(request, service, call, PredictRequest, MOST_TASK_VALUES)
         config = await self._config(request, asked.label_config)
-        options = options_in(request, types=list(config.labels))
+        options = options_in(request, types=list(config.labels), probabilities=True, offset_unit="codepoint")
         texts = [_text_of(task, config.key) for task in asked.tasks]
         no_text = f"no string under {quoted(config.key)} in the data of the task; correct it, or the value of <Text>"
         if missing := texts.count(None):
