@@ -123,6 +123,13 @@ def test_the_document_stays_as_it_is(text: str) -> None:
     assert CasXmi(written).text == text
 
 
+def test_a_document_may_have_the_prefix_of_annotations() -> None:
+    others = ' xmlns:hyperspan="http:///my/hyperspan.ecore" xmlns:hyperspan1="http:///hyperspan1.ecore"'
+    document = xmi(TEXT).replace("<xmi:XMI", f"<xmi:XMI{others}", 1)
+    root = ElementTree.fromstring(CasXmi(document).with_annotations(LAYER, [{"begin": 0, "end": 1, "value": "x"}]))
+    assert [one.get("value") for one in root.findall(f"{{{NAMESPACE}}}NamedEntity")] == [">", "x"]
+
+
 def test_a_layer_without_a_score_or_a_package(server: Running) -> None:
     system = f"<typeSystemDescription>{type_description('Span', '', label=STRING)}</typeSystemDescription>"
     document = annotated(server, xmi(TEXT), system=system, layer="Span", feature="label")

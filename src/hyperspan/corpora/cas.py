@@ -35,6 +35,8 @@ class CasXmi:
 
     def __init__(self, xmi: str):
         self._root, self._end, self._next, self._prefix = -1, 0, 1, ""
+        self._own = "hyperspan"
+        """A prefix that the document does not declare, for the namespace of the layer."""
         self._views: dict[str, tuple[int, bool]] = {}
         """By the id of a sofa: the place of its view, and whether the view has members."""
         self._texts: dict[str, tuple[str, str]] = {}
@@ -54,7 +56,7 @@ class CasXmi:
         namespace = f"http:///{package.replace('.', '/')}.ecore" if package else "http:///uima/noNamespace.ecore"
         ids = [str(self._next + index) for index in range(len(annotations))]
         written = [
-            f"<hyperspan:{kind} "
+            f"<{self._own}:{kind} "
             + " ".join(
                 f"{name}={quoteattr(str(value))}"
                 for name, value in {f"{self._prefix}:id": number, "sofa": self._sofa, **annotation}.items()
@@ -64,7 +66,7 @@ class CasXmi:
         ]
         content, root = self._content, _TAG.match(self._content, self._root)
         assert root is not None  # the parser was there
-        parts = [content[: root.end()], f' xmlns:hyperspan="{namespace}"'.encode()]
+        parts = [content[: root.end()], f' xmlns:{self._own}="{namespace}"'.encode()]
         view, place, members = self._members(" ".join(ids))
         parts += [content[root.end() : view], "".join(written).encode(), content[view:place], members, content[place:]]
         return b"".join(parts).decode()
@@ -80,6 +82,8 @@ class CasXmi:
 
     def _declare(self, prefix: str | None, namespace: str) -> None:
         self._prefix = self._prefix or (prefix or "" if namespace == XMI else "")
+        if prefix and prefix.startswith(self._own):
+            self._own = f"{prefix}1"
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._root = self._root if self._root >= 0 else self._parser.CurrentByteIndex
