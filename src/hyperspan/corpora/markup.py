@@ -18,7 +18,9 @@ def parser_of(what: str, namespaces: str | None = None) -> expat.XMLParserType:
     """A parser to add handlers to. With `namespaces`, it separates each name from its namespace."""
 
     def refuse(name: str, *_: object) -> NoReturn:
-        raise InputError(f"{what} has a <!DOCTYPE {name[:60]}>, which can declare entities and attributes; leave it out")
+        raise InputError(
+            f"{what} has a <!DOCTYPE {name[:60]}>, which can declare entities and attributes; leave it out"
+        )
 
     parser = expat.ParserCreate("utf-8", namespaces)
     parser.StartDoctypeDeclHandler = refuse
