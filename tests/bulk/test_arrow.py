@@ -143,6 +143,15 @@ def test_frames_of_pandas_keep_their_index(tmp_path: Path) -> None:
     assert again["mentions"].tolist() == result["mentions"].tolist()
 
 
+def test_columns_of_pandas_whose_name_or_type_is_a_number() -> None:
+    pd: Any = pytest.importorskip("pandas")
+    numbered = ArrowAnnotator("genia", text="0")(pd.DataFrame({0: GENES}))
+    assert numbered["mentions"].tolist() == found_in(GENES)
+    for missing in ([float("nan")] * 2, []):
+        result = ArrowAnnotator("genia")(pd.DataFrame({"text": pd.Series(missing, dtype=float)}))
+        assert result["mentions"].isna().all() and len(result) == len(missing)
+
+
 @pytest.mark.parametrize(
     ("batch", "sentence"),
     [
@@ -168,10 +177,13 @@ def test_columns_that_do_not_fit(batch: dict[str, Any], sentence: str) -> None:
 def test_batches_that_are_none() -> None:
     annotate = ArrowAnnotator("genia")
     twice = pa.Table.from_arrays([pa.array(["a"])] * 2, names=["text", "text"])
-    mixed = pytest.importorskip("pandas").DataFrame({"text": ["a", 1]})
+    pd: Any = pytest.importorskip("pandas")
+    mixed, half = pd.DataFrame({"text": ["a", 1]}), pd.DataFrame({"text": pd.Series(["\ud800"], dtype=object)})
     for batch, sentence in (
         ({"text": ["a"]}, 'a batch is of the type dict, but .* is expected; Ray needs batch_format="pyarrow"'),
         (twice, "there is more than one column 'text'"),
+        (pd.DataFrame([["a", "b"]], columns=["text", "text"]), "there is more than one column 'text'"),
+        (half, r"the column 'text' holds more than texts \(.*surrogates not allowed\); leave the rest out"),
         (mixed, r"the column 'text' holds more than texts \(.*\); leave the rest out"),
     ):
         with pytest.raises(InputError, match=sentence):
@@ -186,6 +198,7 @@ def test_batches_that_are_none() -> None:
         ({"recall": 0.9, "threshold": 0.5}, "a threshold and a promise are given"),
         ({"text": 3}, "text is 3, but must be a string"),
         ({"types": 3}, "types is 3, but must be a list or None"),
+        ({"output": "x", "rejected": "x"}, "two columns would have the name 'x'"),
         ({"threads": 0}, "there are 0 threads to annotate with; ask for at least 1"),
         ({"threads": "1"}, "threads is '1', but must be a whole number or None"),
         ({"model": "genai"}, "there is no model 'genai'"),

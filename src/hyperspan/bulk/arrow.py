@@ -91,6 +91,10 @@ class ArrowAnnotator:
         check_kind("threads", threads, Integral, NoneType)
         if threads is not None and threads < 1:
             raise InputError(f"there are {threads} threads to annotate with; ask for at least 1")
+        if output == rejected:
+            raise InputError(
+                f"two columns would have the name {output!r}; choose another one as output=… or rejected=…"
+            )
         folder = folder_of(model)
         self.model = str(model) if str(model) in bundled_models() else str(folder.resolve())
         self.text, self.output, self.rejected = text, output, rejected
@@ -179,15 +183,18 @@ class ArrowAnnotator:
         import pandas as pd
         import pyarrow as pa
 
-        try:
-            texts = {
-                str(name): pa.array(frame[name]) if name == self.text else pa.nulls(len(frame))
-                for name in frame.columns
-            }
-        except pa.ArrowException as error:
-            reason = str(error).partition("\n")[0]
-            raise InputError(f"the column {self.text!r} holds more than texts ({reason}); leave the rest out") from None
-        found = self(pa.table(texts))
+        columns: list[Any] = [pa.nulls(len(frame))] * len(frame.columns)
+        names = [str(name) for name in frame.columns]
+        for place in (place for place, name in enumerate(names) if name == self.text):
+            column = frame.iloc[:, place]
+            try:  # of missing texts alone, the type says nothing
+                columns[place] = pa.nulls(len(frame)) if column.isna().all() else pa.array(column)
+            except (pa.ArrowException, UnicodeEncodeError) as error:
+                reason = str(error).partition("\n")[0]
+                raise InputError(
+                    f"the column {self.text!r} holds more than texts ({reason}); leave the rest out"
+                ) from None
+        found = self(pa.Table.from_arrays(columns, names))
         added = {name: pd.arrays.ArrowExtensionArray(found[name]) for name in (self.output, self.rejected)}
         return frame.assign(**added)
 
