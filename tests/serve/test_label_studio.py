@@ -220,6 +220,8 @@ def test_the_key_is_the_password() -> None:
             basic = {"authorization": f"Basic {base64.b64encode(given.encode()).decode()}"}
             assert server.client.get("/health", headers=basic).status_code == status
         assert server.client.get("/health", headers={"authorization": "Basic ???"}).status_code == 401
+        of_proxy = {"authorization": f"Basic {base64.b64encode(b'me:other').decode()}"}
+        assert server.client.get("/health", headers=of_proxy | {"x-api-key": "key:1"}).status_code == 200
         assert server.client.get("/health").status_code == 401
 
 
