@@ -143,6 +143,35 @@ def test_frames_of_pandas_keep_their_index(tmp_path: Path) -> None:
     assert again["mentions"].tolist() == result["mentions"].tolist()
 
 
+FORKED = """
+import os, signal, threading, time
+import pyarrow as pa
+from hyperspan import ArrowAnnotator
+from hyperspan.bulk import arrow
+
+annotate, begun, load = ArrowAnnotator("genia"), threading.Event(), arrow.annotator_on
+def slowly(*given):
+    begun.set()
+    time.sleep(0.2)
+    return load(*given)
+arrow.annotator_on = slowly
+arrow._loaded.cache_clear()
+thread = threading.Thread(target=annotate, args=(pa.table({"text": ["IL-2"]}),))
+thread.start()
+begun.wait()
+if child := os.fork():
+    thread.join()
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+signal.alarm(30)  # ends the child if it waits forever for the model
+os._exit(0 if annotate(pa.table({"text": ["IL-2 binds."]}))["mentions"][0].as_py() else 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_fork_while_another_thread_loads_can_annotate() -> None:
+    assert subprocess.run([sys.executable, "-c", FORKED], timeout=60, check=False).returncode == 0
+
+
 def test_columns_of_pandas_whose_name_or_type_is_a_number() -> None:
     pd: Any = pytest.importorskip("pandas")
     numbered = ArrowAnnotator("genia", text="0")(pd.DataFrame({0: GENES}))

@@ -6,6 +6,7 @@ For whole jobs over files, which resume, use ``hyperspan bulk``. Nothing here im
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 Batch = TypeVar("Batch")
 
-_LOADING = threading.Lock()
+_LOADING = threading.RLock()
+if hasattr(os, "register_at_fork"):  # no fork leaves the lock locked in the child
+    os.register_at_fork(before=_LOADING.acquire, after_in_parent=_LOADING.release, after_in_child=_LOADING.release)
 
 
 class ArrowAnnotator:
