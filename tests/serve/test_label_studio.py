@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hyperspan.corpora.label_studio import read_label_studio
 from hyperspan.corpora.source import Problems, Source
 from hyperspan.runtime.annotator import Annotator
+from hyperspan.serve import label_studio
 from hyperspan.serve.settings import Settings
 from hyperspan.types import Mention
 from tests.serve.running import TEXT, Running, running
@@ -136,6 +137,21 @@ def test_interactive_predictions_are_of_the_drawn_region(
     assert set(found) == set(kept) & set(every) and found
     for context in ({}, {"result": []}, {"result": [{"value": {"start": "/p[1]", "end": None}}, 3]}, "x", 7):
         assert spans(predicted(server, [TEXT], context=context)[0]) == every
+
+
+SPANS = st.tuples(st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(st.tuples(SPANS, st.sampled_from([[], ["a"], ["b"], ["a", "b", []]])), max_size=6), SPANS)
+def test_what_is_drawn_is_found_among_many(
+    drawn: list[tuple[tuple[int, int], list[object]]], span: tuple[int, int]
+) -> None:
+    result = [{"value": {"start": start, "end": end, "labels": own}} for (start, end), own in drawn]
+    found = label_studio._drawn({"context": {"result": result}}, ["a", "b"])
+    assert bool(found) == bool(drawn)
+    for label, one in found.items():
+        regions = [region for region, own in drawn if not own or label in own]
+        assert one.overlap(*span) == any(span[0] < last and first < span[1] for first, last in regions)
 
 
 def test_options_are_in_the_address(server: Running) -> None:

@@ -7,7 +7,9 @@ sentence of an error, and refers to the log of the server: so the log has it.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -99,7 +101,10 @@ class LabelStudioRoutes:
         found = await service.annotate([text or "" for text in texts], options, call)
 
         def answer() -> Response:
-            drawn, version = _drawn(asked.params), self._version(request)
+            drawn, version = (
+                _drawn(asked.params, {label for _, label in config.labels.values()}),
+                self._version(request),
+            )
             results = [_prediction(record["mentions"], config, drawn, version) for record in found]
             for text, result in zip(texts, results, strict=True):
                 result |= {} if text is not None else {"error": no_text}
@@ -138,23 +143,39 @@ def _text_of(task: Mapping[str, Any], key: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _drawn(params: Mapping[str, Any] | None) -> list[tuple[int, int, list[Any]]]:
-    """The spans that an annotator has drawn, with their labels."""
+class _Drawn:
+    """The spans that an annotator has drawn for a label."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]):
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._reach = list(accumulate((end for _, end in ordered), max))
+        """Up to where the spans reach that start no later than each."""
+
+    def overlap(self, start: int, end: int) -> bool:
+        before = bisect_left(self._starts, end)
+        return before > 0 and start < self._reach[before - 1]
+
+
+def _drawn(params: Mapping[str, Any] | None, labels: Iterable[str]) -> dict[str, _Drawn]:
+    """What an annotator has drawn, by label; a span without a label is for all. Empty if nothing was drawn."""
     context = (params or {}).get("context")
     result = context.get("result") if isinstance(context, dict) else None
     drawn: list[tuple[int, int, list[Any]]] = []
     for region in result if isinstance(result, list) else ():
         value = region.get("value") if isinstance(region, dict) else None
         if isinstance(value, dict) and isinstance(value.get("start"), int) and isinstance(value.get("end"), int):
-            labels = value.get("labels")
-            drawn.append((value["start"], value["end"], labels if isinstance(labels, list) else []))
-    return drawn
+            own = value.get("labels")
+            drawn.append((value["start"], value["end"], own if isinstance(own, list) else []))
+    if not drawn:
+        return {}
+    return {label: _Drawn((start, end) for start, end, own in drawn if not own or label in own) for label in labels}
 
 
 def _prediction(
     mentions: Sequence[Mapping[str, Any]],
     config: LabellingConfig,
-    drawn: Sequence[tuple[int, int, list[Any]]],
+    drawn: Mapping[str, _Drawn],
     version: str,
 ) -> dict[str, Any]:
     """The prediction for a task; with drawn spans, of the mentions that overlap with one and have its label."""
@@ -163,7 +184,7 @@ def _prediction(
     for mention in mentions:
         from_name, label = config.labels[mention["label"]]
         start, end, score = mention["start"], mention["end"], mention["probability"]
-        if not drawn or any(start < last and first < end and label in (own or [label]) for first, last, own in drawn):
+        if not drawn or drawn[label].overlap(start, end):
             parts, name = mention.get("fragments", ()), uuid.uuid4().hex[:10]
             found = Mention(start, end, label, parts, mention["text"], score, id=name)
             regions += regions_of([found], {"from_name": from_name, "to_name": config.to_name}, CONTINUES)
