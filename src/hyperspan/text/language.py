@@ -17,9 +17,11 @@ _NO_PROOF = frozenset(
     """
     af al ben bin da das de del della den der des di do dos du e el la las le les los van von y zu
     ad et in novo per pro se vitro vivo
+    co mi na po
     """.split()
 ).union(language.code for language in LANGUAGES)
-"""Words that English text has in names, in Latin phrases and as codes of languages: alone, they prove nothing."""
+"""Words that English text has in names, in Latin phrases, in clinical notes (sodium is na) and as codes of languages:
+alone, they prove nothing."""
 _LEAST_LENGTH = 8
 """The minimum number of words of a text whose words show its language."""
 _LEAST_WORDS, _LEAST_SHARE = 2, 0.1
