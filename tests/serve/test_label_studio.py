@@ -225,9 +225,10 @@ def test_tasks_are_limited_as_texts_are(server: Running) -> None:
 
 def test_training_is_declined_without_an_error(server: Running) -> None:
     for path in ("/train", "/webhook", "/label-studio/other/train", "/inception/train"):
-        answer = server.client.post(path, content=b'{"action": "START_TRAINING", "x": "' + b"x" * 5_000_000 + b'"}')
+        answer = server.client.post(path, content=b'{"action": "START_TRAINING", "x": "' + b"x" * 3_000_000 + b'"}')
         assert answer.status_code == 200 and answer.json()["job"] is None
         assert "not trained" in answer.json()["message"] and "hyperspan train" in answer.json()["message"]
+        assert server.client.post(path, content=b"x" * 5_000_000).status_code == 413
 
 
 def test_the_key_is_the_password() -> None:

@@ -51,7 +51,7 @@ class SetupRequest(OpenBody):
 
 async def not_trained(request: Request) -> Response:
     """The answer to whoever asks for training."""
-    await skip(request, request.state.call)
+    await skip(request, request.app.state.service, request.state.call)
     return JSON({"job": None, "message": NOT_TRAINED})
 
 

@@ -148,12 +148,14 @@ async def read(
     return await service.offload(len(parts), call, lambda: check(kind, parse(bytes(parts), most_values)))
 
 
-async def skip(request: Request, call: Call) -> None:
-    """Receive a body that is of no use, so that its sender can read the response."""
+async def skip(request: Request, service: Service, call: Call) -> None:
+    """Receive a body that is of no use, so that its sender can read the response, up to the limit of a body."""
+    left = service.settings.max_body_bytes
     try:
         async with asyncio.timeout(call.seconds):
-            async for _ in request.stream():
-                pass
+            async for part in request.stream():
+                if (left := left - len(part)) < 0:
+                    _too_large(service)
     except (TimeoutError, ClientDisconnect):
         raise Problem(408, f"the body did not come within {call.seconds:g} seconds; send it faster") from None
 

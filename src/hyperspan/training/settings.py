@@ -204,10 +204,11 @@ def _rest(config: Config, corpus: CorpusFacts) -> dict[str, Any]:
     training = config.training
     steps = training.epochs * max(1, -(-corpus.sentences // training.batch_size))
     old = training.learning_rate if training.start else default_of("training.start_learning_rate")
+    knows_neither = training.start in ("", *bundled_models())  # a model of one's own may have read both halves
     return config.values(keys("auto")) | {
         "training.start_learning_rate": old,
         "training.warmup_epochs": round(0.05 * training.epochs, 2),
         "training.ema_decay": round(min(max(1 - 20 / steps, 0.9), 0.9995), 4),
         "training.eval_epochs": _eval_epochs(training.epochs),
-        "training.cross_fit": corpus.sentences < SMALL and not config.distillation.teachers,
+        "training.cross_fit": corpus.sentences < SMALL and not config.distillation.teachers and knows_neither,
     }
