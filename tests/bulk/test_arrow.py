@@ -243,6 +243,7 @@ def test_the_schema_of_spark_has_the_types_of_arrow() -> None:
     plain = ddl.replace("`", "").replace("array<", "list<").replace("bigint", "int64").replace("list<", "list<item: ")
     schema = ArrowAnnotator("genia", output="found").schema(pa.schema({"text": pa.string()}))
     assert plain == f"found {schema.field('found').type}, rejected string"
+    assert ArrowAnnotator("genia", output="a`b").ddl.startswith("`a``b` array<")
 
 
 # -- processes and threads ---------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hyperspan.config import Config, keys
 from hyperspan.nn import ENCODERS, MODELS
 from hyperspan.nn.validation import validate
+from hyperspan.runtime.folders import folder_of
 from hyperspan.training.events import SettingsChosen, TrainingEvent, read_log
 from hyperspan.training.settings import LARGE, MOST_TO_START, SAME_SCORES, SMALL, START, CorpusFacts, complete
 from tests.support.models import HARBOUR
@@ -130,11 +131,14 @@ def test_training_ends_early_on_a_small_corpus_unless_the_length_is_given() -> N
     assert complete(Config(), CorpusFacts(SMALL, english=True)).training.patience == 0
 
 
-def test_cross_fit_is_for_small_corpora_without_a_teacher() -> None:
+def test_cross_fit_is_for_small_corpora_without_a_teacher_or_a_start_of_ones_own() -> None:
     small, large = (CorpusFacts(count, english=False) for count in (SMALL - 1, SMALL))
     assert complete(Config(), small).training.cross_fit and not complete(Config(), large).training.cross_fit
     assert complete(Config().override(["training.cross_fit=true"]), large).training.cross_fit
     assert not complete(Config().override(["distillation.teacher=genia"]), small).training.cross_fit
+    assert complete(Config().override(["training.start=english"]), small).training.cross_fit
+    of_ones_own = Config().override([f"training.start={folder_of('english')}"])  # may have read both halves
+    assert not complete(of_ones_own, small).training.cross_fit
 
 
 SIZES = (30, 100, 300, 1_000, 3_000, 10_000)

@@ -154,7 +154,8 @@ class ArrowAnnotator:
         """The two columns that are added, in Spark's language of schemas."""
         from hyperspan.bulk.parquet import MENTIONS
 
-        return f"`{self.output}` {_ddl(MENTIONS)}, `{self.rejected}` string"
+        output, rejected = (name.replace("`", "``") for name in (self.output, self.rejected))
+        return f"`{output}` {_ddl(MENTIONS)}, `{rejected}` string"
 
     @property
     def _annotator(self) -> Annotator:
